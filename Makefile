@@ -1,0 +1,214 @@
+# Darknet that trains one network on several devices.
+#
+#   make            ./darknet, ./libdarknet.so and ./libdarknet.a
+#   make PLAIN=1    the same with stock Darknet's own flags and products
+#   make test       every test; TESTS="test_plan ..." names some
+#   make asan tsan  the tests under the sanitizers
+#   make lint       formatting, cppcheck, scripts
+#   make stock      unpatched Darknet, in build/stock
+#   make digits     a small data set, in build/digits
+#   make demo       train, validate, and let stock Darknet use the result
+#   make install    to $(DESTDIR)$(PREFIX)
+#   make clean      removes what was built; distclean also what was downloaded
+#
+# DARKNET=/path takes that tree of pjreddie's Darknet instead of downloading one;
+# ARCH_FLAGS= replaces -march=native.
+#
+# A variant is one way to compile everything, in build/VARIANT: fast, plain, asan
+# and tsan. This file builds one at a time, $(VARIANT), and calls itself for others.
+
+PREFIX ?= /usr/local
+VARIANT ?= $(if $(filter 1,$(PLAIN)),plain,fast)
+OUT := build/$(VARIANT)
+BLAS_LIBS :=
+
+all: darknet libdarknet.a libdarknet.so
+
+.PHONY: all variant test asan tsan lint stock digits demo install clean distclean \
+    run_tests setup_test setup_lint FORCE
+.DELETE_ON_ERROR:
+
+# ---- Darknet's source: fetched, patched, and its Makefile read into DARKNET_*.
+# Each script changes nothing if it has nothing to do.
+
+ifeq ($(filter clean distclean,$(MAKECMDGOALS)),)
+include build/darknet.mk
+else ifneq ($(filter-out clean distclean,$(MAKECMDGOALS)),)
+$(error clean and distclean go alone: make clean && make)
+endif
+
+build/darknet.mk: FORCE
+	@scripts/setup build
+	@scripts/get_darknet
+	@scripts/patch_darknet
+
+# ---- Flags
+
+ARCH_FLAGS ?= -march=native
+arch_fast := $(ARCH_FLAGS)
+sanitize_asan := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+sanitize_tsan := -fsanitize=thread
+
+ifneq ($(sanitize_$(VARIANT)),)
+SANITIZE := $(sanitize_$(VARIANT)) -g -O1 -fno-omit-frame-pointer
+STOCK_FLAGS = $(filter-out -O%,$(DARKNET_CFLAGS)) $(SANITIZE)
+OPTIMIZE := $(SANITIZE)
+else
+STOCK_FLAGS = $(DARKNET_CFLAGS) $(arch_$(VARIANT))
+OPTIMIZE := -O3 $(arch_$(VARIANT))
+endif
+
+# Darknet's files: stock's flags and where the hooks are declared. A hook that is
+# not declared would be taken to return int.
+DARKNET_FLAGS = $(DARKNET_COMMON) -Idarknet_mgpu $(STOCK_FLAGS) \
+    -Wno-stringop-truncation -Werror=implicit-function-declaration
+
+# Ours: strict, and never with fast-math.
+MODULE_FLAGS := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC -pthread -ffp-contract=off $(OPTIMIZE)
+MODULE_INCLUDES := -Idarknet_mgpu -isystem build/darknet/include -isystem build/darknet/src
+
+# Objects depend on this file, which changes when the flags do.
+$(OUT)/flags: FORCE
+	@mkdir -p $(OUT)/obj $(OUT)/tests
+	@echo '$(CC) $(DARKNET_FLAGS) $(MODULE_FLAGS) $(BLAS_LIBS)' >$@.tmp
+	@cmp -s $@.tmp $@ && rm $@.tmp || mv $@.tmp $@
+
+# ---- One variant
+
+MODULE_OBJ := $(patsubst darknet_mgpu/%.c,$(OUT)/obj/%.o,$(wildcard darknet_mgpu/*.c))
+LIBRARY_OBJ = $(addprefix $(OUT)/obj/,$(DARKNET_OBJ)) $(MODULE_OBJ)
+PROGRAM_OBJ = $(addprefix $(OUT)/obj/,$(DARKNET_EXECOBJ))
+LIBS = $(BLAS_LIBS) $(DARKNET_LDFLAGS)
+
+variant: $(OUT)/darknet $(OUT)/libdarknet.a $(OUT)/libdarknet.so
+
+$(MODULE_OBJ): $(OUT)/obj/%.o: darknet_mgpu/%.c $(OUT)/flags
+	@echo 'CC $@'
+	@$(CC) $(MODULE_INCLUDES) $(MODULE_FLAGS) -MMD -MP -c $< -o $@
+
+$(OUT)/obj/%.o: build/darknet/src/%.c $(OUT)/flags
+	@echo 'CC $@'
+	@$(CC) $(DARKNET_FLAGS) -MMD -MP -c $< -o $@
+
+$(OUT)/obj/%.o: build/darknet/examples/%.c $(OUT)/flags
+	@echo 'CC $@'
+	@$(CC) $(DARKNET_FLAGS) -MMD -MP -c $< -o $@
+
+# Without OpenCV Darknet's one C++ file is empty: no C++ compiler is needed.
+$(OUT)/obj/%.o: build/darknet/src/%.cpp $(OUT)/flags
+	@echo 'CC $@'
+	@$(CC) $(DARKNET_FLAGS) -MMD -MP -x c -c $< -o $@
+
+$(OUT)/libdarknet.a: $(LIBRARY_OBJ)
+	@echo 'AR $@'
+	@rm -f $@
+	@$(AR) rcs $@ $(LIBRARY_OBJ)
+
+$(OUT)/libdarknet.so: $(LIBRARY_OBJ)
+	@echo 'LD $@'
+	@$(CC) $(STOCK_FLAGS) -shared $(LIBRARY_OBJ) -o $@ $(LIBS)
+
+$(OUT)/darknet: $(PROGRAM_OBJ) $(OUT)/libdarknet.a
+	@echo 'LD $@'
+	@$(CC) $(STOCK_FLAGS) $(PROGRAM_OBJ) $(OUT)/libdarknet.a -o $@ $(LIBS)
+
+# The top folder has the products of the variant that was made last.
+darknet libdarknet.a libdarknet.so: %: $(OUT)/% FORCE
+	@cmp -s $< $@ || { rm -f $@; cp $< $@; echo 'made ./$@ ($(VARIANT))'; }
+
+-include $(wildcard $(OUT)/obj/*.d $(OUT)/tests/*.d)
+
+# ---- Stock Darknet, by its own Makefile
+
+stock: build/stock.stamp
+
+build/stock.stamp: build/upstream.stamp
+	@echo 'building stock Darknet (build/stock)'
+	@rm -rf build/stock
+	@cp -Rp build/upstream build/stock
+	@mkdir -p build/stock/obj build/stock/backup build/stock/results
+	@$(MAKE) -s -C build/stock all CPP='gcc -x c' GPU=0 CUDNN=0 OPENCV=0 OPENMP=0 DEBUG=0 \
+	    >build/stock.log 2>&1 || { tail -n 20 build/stock.log; \
+	    echo 'stock Darknet does not compile; see build/stock.log' >&2; exit 1; }
+	@touch $@
+
+# ---- Tests: each tests/test_*.c is a program, each tests/*.sh a test
+
+TESTS ?= $(patsubst tests/%.c,%,$(wildcard tests/test_*.c)) $(wildcard tests/*.sh)
+TEST_PROGRAMS = $(addprefix $(OUT)/,$(patsubst %.c,%,$(wildcard tests/test_*.c)))
+STOCK_RUN = $(if $(wildcard tests/stock_run.c),build/stock/stock_run)
+
+$(OUT)/tests/%.o: tests/%.c $(OUT)/flags
+	@echo 'CC $@'
+	@$(CC) -Itests $(MODULE_INCLUDES) $(MODULE_FLAGS) -MMD -MP -c $< -o $@
+
+# Linked with stock's flags: -Ofast at link time sets how the processor treats
+# subnormal numbers, in stock's program as well.
+$(TEST_PROGRAMS): $(OUT)/tests/%: $(OUT)/tests/%.o $(OUT)/libdarknet.a
+	@$(CC) $(STOCK_FLAGS) $^ -o $@ -lcmocka $(LIBS) -lm -pthread
+
+build/stock/stock_run: tests/stock_run.c $(wildcard tests/*.h) build/stock.stamp
+	@echo 'CC $@'
+	@$(CC) -DSTOCK -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests -isystem build/stock/include \
+	    -isystem build/stock/src $(DARKNET_CFLAGS) $< build/stock/libdarknet.a -o $@ -lm -pthread
+
+run_tests: variant $(TEST_PROGRAMS)
+	@scripts/run_tests $(VARIANT) $(TESTS)
+
+test: setup_test stock $(STOCK_RUN)
+	@$(MAKE) --no-print-directory VARIANT=plain run_tests
+
+asan tsan: setup_test stock $(STOCK_RUN)
+	@$(MAKE) --no-print-directory VARIANT=$@ run_tests
+
+setup_test:
+	@scripts/setup build test
+
+# ---- Checks that run nothing
+
+OUR_C := $(wildcard darknet_mgpu/*.[ch] tests/*.[ch] scripts/*.c)
+lint_tests = $(patsubst tests/%.c,$(OUT)/tests/%.o,$(wildcard tests/test_*.c))
+
+setup_lint:
+	@scripts/setup build test lint
+
+lint: setup_lint
+	@$(MAKE) --no-print-directory lint_now
+
+lint_now: $(MODULE_OBJ) $(lint_tests)
+	@for file in scripts/* .ci/run tests/*.sh; do \
+	    [ -f $$file ] || continue; \
+	    case $$(head -n 1 $$file) in \
+	        '#!/bin/sh') sh -n $$file || exit 1 ;; \
+	        '#!'*bash) bash -n $$file || exit 1 ;; \
+	    esac; \
+	done
+	@test ! -e .clang-format || clang-format --dry-run -Werror $(OUR_C)
+	@cppcheck --quiet --enable=warning,performance,portability --error-exitcode=1 --inline-suppr \
+	    -Idarknet_mgpu darknet_mgpu
+	@echo 'lint: nothing to say'
+.PHONY: lint_now
+
+# ---- The data set and the demonstration
+
+digits:
+	@scripts/get_digits
+
+demo: all stock digits
+	@scripts/demo
+
+# ---- Installing and cleaning
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
+	install -m 755 darknet $(DESTDIR)$(PREFIX)/bin
+	install -m 755 libdarknet.so $(DESTDIR)$(PREFIX)/lib
+	install -m 644 libdarknet.a $(DESTDIR)$(PREFIX)/lib
+	install -m 644 build/darknet/include/darknet.h darknet_mgpu/mgpu.h $(DESTDIR)$(PREFIX)/include
+
+clean:
+	rm -f darknet libdarknet.a libdarknet.so
+	test ! -d build || find build -mindepth 1 -maxdepth 1 ! -name download -exec rm -rf {} +
+
+distclean: clean
+	rm -rf build

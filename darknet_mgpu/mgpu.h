@@ -1,0 +1,60 @@
+/* mgpu.h: train one Darknet network on several devices.
+ *
+ * mgpu_load_network() returns an ordinary Darknet network, the root of a set of
+ * replicas, one per device. It is used with Darknet's own functions:
+ * train_network, train_network_datum, train_network_sgd, network_predict,
+ * network_predict_data, network_predict_image, resize_network,
+ * set_batch_network, load_weights, save_weights, get_network_boxes; it is freed
+ * with free_network. Those functions are not to be called on the same root from
+ * two threads at once; different roots are independent.
+ */
+#ifndef MGPU_H
+#define MGPU_H
+
+#include "darknet.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MGPU_HOST_DEVICES 64 /* host device ids are 0..63 */
+
+typedef struct {
+    const int *gpus;         /* device ids, in the order in which they get rows */
+    int ngpus;               /* how many; 0 means one device per core */
+    int cpu_merge;           /* 1: gradients are merged and applied on the host */
+    int cpu_relocation;      /* 1: the root lives in host memory */
+    int sync_bn;             /* 1: batch normalisation over a cut mini-batch; not there yet */
+    unsigned long long seed; /* of the initial weights */
+} mgpu_options;
+
+/* Options that say: every core, merge on the host, root on the host, seed 1. */
+mgpu_options mgpu_default_options(void);
+
+/* Build the network of `cfg` and one replica of it on each device of `o` (NULL
+ * means the default options). `weights` is a weights file or NULL; `clear` not 0
+ * sets `seen` to 0 after loading.
+ * Needs a cfg whose layers are all in the module's table, a whole weights file
+ * (one that ends at a layer boundary loads as partial, and says so on stderr).
+ * Draws the initial weights from o->seed, reseeding Darknet's generator.
+ * Prints Darknet's table of layers on stderr, once.
+ * Returns the root, owned by the caller, or NULL with mgpu_error() set. A cfg
+ * that Darknet itself can not read ends the program, as in stock.
+ * Blocks until all replicas are built and their threads are waiting. */
+network *mgpu_load_network(char *cfg, char *weights, int clear, const mgpu_options *o);
+
+/* Turn the merged outputs of the last call to image `row` (0 .. net->batch - 1),
+ * so that get_network_boxes(), which reads the first, gives that image's boxes.
+ * Holds until the next call or the next mgpu_select_row(). Returns 0, or -1 with
+ * mgpu_error() set. */
+int mgpu_select_row(network *net, int row);
+
+/* Why the last call of this thread returned NULL, a negative number or a loss
+ * that is not a number. Never NULL; owned by the module; holds until the
+ * thread's next failing call. */
+const char *mgpu_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

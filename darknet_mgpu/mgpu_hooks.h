@@ -1,0 +1,42 @@
+/* mgpu_hooks.h: what the semantic patches in patches/ make Darknet call.
+ * Included by patched Darknet files, so it needs nothing but darknet.h. */
+#ifndef MGPU_HOOKS_H
+#define MGPU_HOOKS_H
+
+#include "darknet.h"
+
+/* The head of Darknet's functions, called when `net` is a root. They do the
+ * whole of that function's work, except mgpu_resize (the replicas' part: Darknet
+ * goes on with the root) and mgpu_free (likewise). */
+float mgpu_train_network(network *net, data d);
+float mgpu_train_datum(network *net);
+float *mgpu_predict(network *net, float *input);
+void mgpu_resize(network *net, int w, int h);
+void mgpu_free(network *net);
+
+/* Before a root loads `file` into layers start..cutoff-1: ends the program with
+ * status 1 and a reason if the file does not fit them. */
+void mgpu_loading_weights(network *net, const char *file, int start, int cutoff);
+
+/* After the [net] section was read: a replica that is being built gets its own
+ * number of rows. */
+void mgpu_parsed_options(network *net);
+
+/* In batch normalisation's forward pass in training. In a replica: notes l.mean
+ * and l.variance (l.out_c floats each) for the root and returns 1; elsewhere
+ * returns 0 and the caller moves its running statistics. */
+int mgpu_log_statistics(layer l, network net);
+
+/* fprintf and printf that say nothing in a thread that builds or runs a replica. */
+int mgpu_fprintf(FILE *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int mgpu_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* In place of rand, srand and rand_normal; see mgpu_random.h. */
+int mgpu_rand(void);
+void mgpu_srand(unsigned int seed);
+float mgpu_rand_normal(void);
+
+/* `darknet mgpu ARGS...`: returns the exit status. */
+int mgpu_command(int argc, char **argv);
+
+#endif

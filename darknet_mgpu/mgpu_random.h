@@ -1,0 +1,32 @@
+/* mgpu_random.h: a counter-based generator in place of rand().
+ *
+ * Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as
+ * 1, 2, 3, SC11): number k of a stream is a function of the stream's name and k,
+ * so streams need no state of each other and come out the same on any thread. */
+#ifndef MGPU_RANDOM_H
+#define MGPU_RANDOM_H
+
+#include <stdint.h>
+
+/* The four words of block `counter` under `key`. */
+void mgpu_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+/* Until mgpu_random_end(), what this thread draws is the stream named by seed,
+ * step (48 bits), purpose (16 bits) and row. Streams do not nest. */
+void mgpu_random_begin(uint64_t seed, uint64_t step, unsigned purpose, uint32_t row);
+void mgpu_random_end(void);
+
+/* While `mute` is not 0, this thread's draws are all 0 and use nothing up. */
+void mgpu_random_mute(int mute);
+
+/* 0..RAND_MAX (2^31 - 1), from this thread's stream; where it has begun none, from
+ * one stream that the whole process shares. */
+int mgpu_rand(void);
+
+/* Starts the shared stream again, at `seed`. A thread's own stream is untouched. */
+void mgpu_srand(unsigned int seed);
+
+/* Normal with mean 0 and variance 1, by Box and Muller's transform. */
+float mgpu_rand_normal(void);
+
+#endif

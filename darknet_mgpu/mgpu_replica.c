@@ -1,0 +1,156 @@
+/* mgpu_replica.c: a network on one device, beside the root whose weights it uses. */
+#include "mgpu_replica.h"
+#include "mgpu_error.h"
+#include "mgpu_hooks.h"
+#include "mgpu_random.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local int building_rows, silent;
+
+void mgpu_building(int rows)
+{
+    building_rows = rows;
+    mgpu_random_mute(rows != 0);
+}
+
+void mgpu_silence(int on)
+{
+    silent = on;
+}
+
+void mgpu_parsed_options(network *net)
+{
+    if(building_rows) net->batch = building_rows;
+}
+
+int mgpu_fprintf(FILE *f, const char *format, ...)
+{
+    if(silent || building_rows) return 0;
+    va_list args;
+    va_start(args, format);
+    int n = vfprintf(f, format, args);
+    va_end(args);
+    return n;
+}
+
+int mgpu_printf(const char *format, ...)
+{
+    if(silent || building_rows) return 0;
+    va_list args;
+    va_start(args, format);
+    int n = vprintf(format, args);
+    va_end(args);
+    return n;
+}
+
+int mgpu_log_statistics(layer l, network net)
+{
+    const mgpu_replica *r = net.mgpu;
+    if(!r || net.replicas) return 0;
+    size_t bytes = l.out_c * sizeof(float);
+    memcpy(r->log + (l.rolling_mean - r->shared->running), l.mean, bytes);
+    memcpy(r->log + (l.rolling_variance - r->shared->running), l.variance, bytes);
+    return 1;
+}
+
+static void move_into(float **field, float *arena, size_t length, int keep)
+{
+    if(keep) memcpy(arena, *field, length * sizeof(float));
+    free(*field);
+    *field = arena;
+}
+
+void mgpu_replica_attach(network *net, const mgpu_layout *layout, float *weights,
+                         float *gradients, float *running, int keep)
+{
+    for(int i = 0; i < layout->n; ++i) {
+        const mgpu_tensor *t = layout->tensors + i;
+        float *values = t->kind->running ? running : weights;
+        move_into(mgpu_tensor_value(net, t), values + t->offset, t->length, keep);
+        if(t->kind->running) continue;
+        move_into(mgpu_tensor_gradient(net, t), gradients + t->offset, t->length, keep);
+    }
+}
+
+void mgpu_replica_detach(network *net, const mgpu_layout *layout)
+{
+    for(int i = 0; i < layout->n; ++i) {
+        const mgpu_tensor *t = layout->tensors + i;
+        *mgpu_tensor_value(net, t) = 0;
+        if(!t->kind->running) *mgpu_tensor_gradient(net, t) = 0;
+    }
+}
+
+void mgpu_replica_free_rest(network *net)
+{
+    for(int i = 0; i < net->n; ++i) {
+        free(net->layers[i].loss);
+        free(net->layers[i].mask);
+    }
+    free(net->workspace);
+    free(net->seen);
+    free(net->t);
+    free(net->cost);
+    free(net->scales);
+    free(net->steps);
+}
+
+static network *build(mgpu_replica *r, int rows)
+{
+    const mgpu_shared *s = r->shared;
+    FILE *cfg = fopen(s->cfg, "r");
+    if(!cfg) {
+        mgpu_fail("%s, needed to build a replica, is gone", s->cfg);
+        return 0;
+    }
+    fclose(cfg);
+    mgpu_building(rows);
+    network *net = parse_network_cfg((char *)s->cfg);
+    mgpu_building(0);
+    if(net->n != s->root->n || mgpu_layout_matches(s->layout, net) < 0) {
+        mgpu_fail("%s has changed since the network was made from it", s->cfg);
+        mgpu_replica_free_rest(net);
+        free_network(net);
+        return 0;
+    }
+    mgpu_replica_attach(net, s->layout, s->weights, r->gradients, s->running, 0);
+    net->mgpu = r;
+    return net;
+}
+
+int mgpu_replica_fit(mgpu_replica *r, int rows)
+{
+    if(rows <= r->capacity) return 0;
+    mgpu_replica_free(r);
+    r->net = build(r, rows);
+    if(!r->net) return -1;
+    r->capacity = rows;
+    network *root = r->shared->root;
+    if(r->net->w != root->w || r->net->h != root->h) mgpu_replica_resize(r, root->w, root->h);
+    return 0;
+}
+
+void mgpu_replica_set_rows(mgpu_replica *r, int rows)
+{
+    if(r->net->batch != rows) set_batch_network(r->net, rows);
+}
+
+void mgpu_replica_resize(mgpu_replica *r, int w, int h)
+{
+    if(!r->net) return;
+    mgpu_replica_set_rows(r, r->capacity); /* Darknet sizes its arrays by the rows of now */
+    resize_network(r->net, w, h);
+}
+
+void mgpu_replica_free(mgpu_replica *r)
+{
+    if(!r->net) return;
+    mgpu_replica_detach(r->net, r->shared->layout);
+    mgpu_replica_free_rest(r->net);
+    free_network(r->net);
+    r->net = 0;
+    r->capacity = 0;
+}

@@ -1,0 +1,58 @@
+/* mgpu_replica.h: a network on one device, beside the root whose weights it uses. */
+#ifndef MGPU_REPLICA_H
+#define MGPU_REPLICA_H
+
+#include "mgpu_tensors.h"
+
+/* What all replicas of one root share. */
+typedef struct {
+    const char *cfg;
+    network *root;
+    const mgpu_layout *layout;
+    float *weights; /* the root's arena W, which host replicas read in place */
+    float *running; /* the root's arena R, likewise */
+} mgpu_shared;
+
+typedef struct {
+    const mgpu_shared *shared;
+    int device;       /* its id */
+    int capacity;     /* rows that `net` was built for; 0: not built yet */
+    network *net;     /* Darknet's network; its activations are its own */
+    float *gradients; /* arena of layout->learned floats; zero when an update begins */
+    float *log; /* where the running slice's batch statistics go; layout->running floats */
+} mgpu_replica;
+
+/* Builds r->net anew if it has fewer than `rows` rows, at the root's width and
+ * height; `gradients`, kept, is where its layers add up. Runs in the replica's own
+ * thread. Draws and prints nothing. Returns 0, or -1 with mgpu_error(). */
+int mgpu_replica_fit(mgpu_replica *r, int rows);
+
+/* Makes r->net run `rows` (at most its capacity) rows from now on. */
+void mgpu_replica_set_rows(mgpu_replica *r, int rows);
+
+/* Gives r->net the root's new width and height. */
+void mgpu_replica_resize(mgpu_replica *r, int w, int h);
+
+/* Frees r->net, if it is there; the arenas are not the replica's. */
+void mgpu_replica_free(mgpu_replica *r);
+
+/* Points net's tensors into the arenas, freeing what they pointed to. With `keep`
+ * the values are taken along first. */
+void mgpu_replica_attach(network *net, const mgpu_layout *layout, float *weights,
+                         float *gradients, float *running, int keep);
+
+/* Sets net's tensors' pointers to null, so that free_layer leaves the arenas. */
+void mgpu_replica_detach(network *net, const mgpu_layout *layout);
+
+/* Frees what Darknet's free_network forgets: workspace, counters, losses, masks and
+ * the learning-rate steps. For networks that share none of it. */
+void mgpu_replica_free_rest(network *net);
+
+/* While `rows` is not 0, the calling thread builds a replica of that many rows:
+ * parsing takes that batch, draws give 0, and nothing is printed. */
+void mgpu_building(int rows);
+
+/* The calling thread runs replicas: Darknet's layers print nothing in it. */
+void mgpu_silence(int silent);
+
+#endif

@@ -1,0 +1,71 @@
+/* mgpu_tensors.h: the one table of layer types, and the arenas laid out by it.
+ *
+ * A tensor is one learnable or running array of a layer. Tensors are found by the
+ * layer's type, never by a pointer being non-null: a yolo layer's `biases` are
+ * anchors. Everything that merges, updates, saves or compares iterates over them. */
+#ifndef MGPU_TENSORS_H
+#define MGPU_TENSORS_H
+
+#include "darknet.h"
+
+#include <stddef.h>
+
+/* One kind of array of a layer type. */
+typedef struct {
+    const char *name;                 /* the field of struct layer, e.g. "weights" */
+    size_t value;                     /* where in struct layer its pointer is */
+    size_t gradient;                  /* the same of its gradient */
+    size_t (*length)(const layer *l); /* floats */
+    int batch_normalized;             /* 1: only with batch_normalize */
+    int running;                      /* 1: a running statistic: no gradient, not learned */
+    int decays;                       /* 1: decays under SGD */
+} mgpu_tensor_kind;
+
+/* One layer type. */
+typedef struct {
+    LAYER_TYPE type;
+    const char *name;    /* as a cfg spells it */
+    const char *refused; /* why it can not be replicated; NULL: it can */
+    int gathered;        /* 1: its outputs are merged into the root even in mid-network */
+    int nkinds;
+    const mgpu_tensor_kind *kinds;
+} mgpu_layer_kind;
+
+/* One array of one layer of a network. */
+typedef struct {
+    int layer;
+    const mgpu_tensor_kind *kind;
+    size_t offset; /* floats, in the arena W (and U, G) or, if running, R */
+    size_t length; /* floats */
+} mgpu_tensor;
+
+/* All arrays of a network, in the order of its layers. */
+typedef struct {
+    int n;
+    mgpu_tensor *tensors;
+    size_t learned; /* floats of W, U and each G, padding included */
+    size_t running; /* floats of R and of one log of statistics */
+} mgpu_layout;
+
+/* The row of a layer's type, or NULL if the type is not in the table. */
+const mgpu_layer_kind *mgpu_layer_kind_of(const layer *l);
+
+/* Lays out `net`'s tensors: offsets in layer order, each a multiple of 16 floats.
+ * Returns 0, or -1 with mgpu_error() naming the layer that can not be replicated.
+ * The layout is freed by mgpu_layout_free; it keeps no pointer into `net`. */
+int mgpu_layout_make(mgpu_layout *layout, const network *net);
+void mgpu_layout_free(mgpu_layout *layout);
+
+/* Returns 0 if `net` has exactly the arrays of `layout`, else -1 with mgpu_error(). */
+int mgpu_layout_matches(const mgpu_layout *layout, const network *net);
+
+/* Where a tensor's pointers stand in `net`'s layer. The second only for tensors
+ * that are not running. */
+float **mgpu_tensor_value(network *net, const mgpu_tensor *t);
+float **mgpu_tensor_gradient(network *net, const mgpu_tensor *t);
+
+/* An arena of n floats, zeroed, 64-byte aligned; NULL with mgpu_error() if there is
+ * no memory. Never NULL for n = 0. Freed by free(). */
+float *mgpu_arena_make(size_t n);
+
+#endif

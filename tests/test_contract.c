@@ -1,0 +1,283 @@
+/* test_contract.c: the same result for any number of devices, and stock's.
+ *
+ * Reference: unpatched Darknet (stock_run), built with its own flags. Both start from
+ * one weights file that stock wrote. Bounds on the relative L2 difference of every
+ * array: 1e-6 after one step, 1e-5 for arrays that started at zero, 1e-4 after 20.
+ *
+ * Where whole mini-batches are dealt out, and where nothing is normalised over the
+ * batch, the reference is stock as it is; where a mini-batch is cut and normalised, it
+ * is stock's arithmetic run slice by slice. */
+#include "support.h"
+#include "mgpu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static const int device_counts[] = {1, 2, 3, 4, 8};
+static int ids[] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+#define NCOUNTS (int)(sizeof device_counts / sizeof *device_counts)
+
+static char cfg[512], weights[512], reference[512];
+
+static void set_names(void)
+{
+    const char *scratch = getenv("MGPU_SCRATCH");
+    snprintf(cfg, sizeof cfg, "%s/contract.cfg", scratch);
+    snprintf(weights, sizeof weights, "%s/contract.weights", scratch);
+    snprintf(reference, sizeof reference, "%s/contract.out", scratch);
+}
+
+static void stock(const char *format, ...)
+{
+    char command[4096];
+    int n = snprintf(command, sizeof command, "%s ", getenv("MGPU_STOCK_RUN"));
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command + n, sizeof command - n, format, args);
+    va_end(args);
+    if(system(command)) fail_msg("%s failed", command);
+}
+
+/* A case of the sweep. */
+typedef struct {
+    const test_net *net;
+    int rows, subdivisions; /* of a mini-batch; the cfg's batch is their product */
+    int steps, call;        /* mini-batches: in all, and to a call */
+    const char *mode;       /* "network" or "datum" */
+} run_case;
+
+static network *load(int ndevices)
+{
+    mgpu_options o = mgpu_default_options();
+    o.gpus = ids;
+    o.ngpus = ndevices;
+    quiet();
+    network *net = mgpu_load_network(cfg, weights, 0, &o);
+    loud();
+    if(!net) fail_msg("%s", mgpu_error());
+    return net;
+}
+
+static snapshot run_ours(const run_case *c, int ndevices)
+{
+    network *net = load(ndevices);
+    float returned = 0;
+    quiet();
+    for(int done = 0; done < c->steps; done += c->call) {
+        int n = c->steps - done < c->call ? c->steps - done : c->call;
+        data d = make_rows(net, c->net->yolo, done * net->batch, n * net->batch);
+        if(strcmp(c->mode, "network") == 0) {
+            returned = train_network(net, d);
+        } else {
+            get_next_batch(d, net->batch, 0, net->input, net->truth);
+            returned = train_network_datum(net) / net->batch;
+        }
+        free_data(d);
+    }
+    loud();
+    snapshot s = take(net, returned);
+    free_network(net);
+    return s;
+}
+
+/* The slices of a cut, worked out here on purpose: n as equal parts as can be, the
+ * larger ones first; "" where stock as it is will do. */
+static void describe_slices(const run_case *c, int ndevices, char *text)
+{
+    int whole = strcmp(c->mode, "network") == 0 && ndevices <= c->subdivisions;
+    *text = 0;
+    if(whole || !c->net->batch_normalized) return;
+    int most = c->net->flat ? c->rows / 2 : c->rows;
+    int n = ndevices < most ? ndevices : most;
+    if(n < 1) n = 1;
+    for(int i = 0; i < n; ++i) {
+        text += sprintf(text, " %d", c->rows / n + (i < c->rows % n));
+    }
+}
+
+static int started_at_zero(const char *name)
+{
+    return strstr(name, "biases") || strstr(name, "rolling");
+}
+
+static void compare(const run_case *c, int ndevices, const snapshot *ours,
+                    const snapshot *theirs)
+{
+    assert_int_equal(ours->n, theirs->n);
+    for(int i = 0; i < ours->n; ++i) {
+        const named *a = ours->arrays + i;
+        double bound = c->steps > 1 ? 1e-4 : started_at_zero(a->name) ? 1e-5 : 1e-6;
+        if(strstr(a->name, "seen")) bound = 0;
+        double d = difference(a, theirs->arrays + i);
+        if(d <= bound) continue;
+        fail_msg(
+            "%s, %d rows, subdivisions %d, %d steps, %d to a call (%s), %d devices: %s is off "
+            "by %g, more than %g",
+            c->net->name, c->rows, c->subdivisions, c->steps, c->call, c->mode, ndevices,
+            a->name, d, bound);
+    }
+}
+
+static void check_case(const run_case *c)
+{
+    char slices[512], last[512] = "none";
+    snapshot theirs = {0};
+    write_cfg(cfg, c->net, c->rows * c->subdivisions, c->subdivisions);
+    stock("init %s %s", cfg, weights);
+    for(int i = 0; i < NCOUNTS; ++i) {
+        describe_slices(c, device_counts[i], slices);
+        if(strcmp(slices, last)) {
+            int call = *slices ? 1 : c->call; /* slice by slice, calls make no difference */
+            stock("train %s %s %s %s %d %d %s%s", cfg, weights, c->net->name, reference,
+                  c->steps, call, c->mode, slices);
+            snapshot_free(&theirs);
+            theirs = snapshot_read(reference);
+            strcpy(last, slices);
+        }
+        snapshot ours = run_ours(c, device_counts[i]);
+        if(*slices && c->call > 1) { /* the returned value is of the call, not of the step */
+            --ours.n;
+            --theirs.n;
+        }
+        compare(c, device_counts[i], &ours, &theirs);
+        if(*slices && c->call > 1) {
+            ++ours.n;
+            ++theirs.n;
+        }
+        snapshot_free(&ours);
+    }
+    snapshot_free(&theirs);
+}
+
+static void sweep(const char *name)
+{
+    static const int subdivisions[] = {1, 2, 4, 6};
+    const test_net *net = find_net(name);
+    for(int i = 0; i < 4; ++i) {
+        int s = subdivisions[i];
+        check_case(&(run_case){net, 5, s, s, s, "network"});         /* one update */
+        check_case(&(run_case){net, 5, s, 20, s, "network"});        /* updates call by call */
+        check_case(&(run_case){net, 3, s, 2 * s, 2 * s, "network"}); /* several to a call */
+    }
+    check_case(&(run_case){net, 8, 1, 20, 1, "network"});
+    check_case(&(run_case){net, 4, 4, 20, 1, "network"}); /* calls of a part of a batch */
+    check_case(&(run_case){net, 4, 4, 20, 3, "network"}); /* updates in mid-call */
+    check_case(&(run_case){net, 5, 2, 20, 1, "datum"});
+    check_case(&(run_case){net, 1, 6, 20, 6, "network"}); /* one row to a mini-batch */
+}
+
+static void test_plain(void **state)
+{
+    (void)state;
+    sweep("plain");
+}
+
+static void test_normalised(void **state)
+{
+    (void)state;
+    sweep("normalised");
+}
+
+static void test_yolo(void **state)
+{
+    (void)state;
+    sweep("yolo");
+}
+
+static void test_costs(void **state)
+{
+    (void)state;
+    sweep("costs");
+}
+
+/* Batch normalisation over one value per channel and row: never a slice of one row. */
+static void test_flat(void **state)
+{
+    (void)state;
+    const test_net *net = find_net("flat");
+    check_case(&(run_case){net, 5, 1, 1, 1, "network"});
+    check_case(&(run_case){net, 5, 1, 20, 1, "network"});
+    check_case(&(run_case){net, 4, 4, 20, 4, "network"});
+    check_case(&(run_case){net, 3, 2, 20, 2, "network"});
+    check_case(&(run_case){net, 6, 1, 20, 1, "datum"});
+}
+
+/* network_predict: every row as stock has it, on any number of devices. */
+static void test_predict(void **state)
+{
+    (void)state;
+    for(int n = 0; n < NNETS; ++n) {
+        const test_net *kind = test_nets + n;
+        write_cfg(cfg, kind, 7, 1);
+        stock("init %s %s", cfg, weights);
+        stock("predict %s %s %s %s", cfg, weights, kind->name, reference);
+        snapshot theirs = snapshot_read(reference);
+        for(int i = 0; i < NCOUNTS; ++i) {
+            network *net = load(device_counts[i]);
+            data d = make_rows(net, kind->yolo, 0, net->batch);
+            float *x = calloc((size_t)net->batch * net->inputs, sizeof *x);
+            for(int r = 0; r < net->batch; ++r) {
+                memcpy(x + (size_t)r * net->inputs, d.X.vals[r], net->inputs * sizeof *x);
+            }
+            quiet();
+            float *out = network_predict(net, x);
+            loud();
+            assert_ptr_equal(out, net->output);
+            snapshot ours = take(net, 0);
+            compare(&(run_case){kind, 7, 1, 1, 1, "predict"}, device_counts[i], &ours, &theirs);
+            snapshot_free(&ours);
+            free(x);
+            free_data(d);
+            free_network(net);
+        }
+        snapshot_free(&theirs);
+    }
+}
+
+static int same_files(const char *a, const char *b)
+{
+    char command[2048];
+    snprintf(command, sizeof command, "cmp -s %s %s", a, b);
+    return system(command) == 0;
+}
+
+/* What we save is what stock saves for the same numbers, byte for byte, and stock's
+ * program reads it back. */
+static void test_saved(void **state)
+{
+    (void)state;
+    char saved[600], copy[600];
+    snprintf(saved, sizeof saved, "%s.saved", weights);
+    snprintf(copy, sizeof copy, "%s.copy", weights);
+    for(int n = 0; n < NNETS; ++n) {
+        write_cfg(cfg, test_nets + n, 6, 2);
+        stock("init %s %s", cfg, weights);
+        network *net = load(2);
+        data d = make_rows(net, test_nets[n].yolo, 0, 6);
+        quiet();
+        train_network(net, d);
+        save_weights(net, saved);
+        loud();
+        stock("resave %s %s %s", cfg, saved, copy);
+        assert_true(same_files(saved, copy));
+        assert_false(same_files(saved, weights));
+        free_data(d);
+        free_network(net);
+    }
+}
+
+int main(void)
+{
+    set_names();
+    gpu_index = -1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain), cmocka_unit_test(test_normalised),
+        cmocka_unit_test(test_flat),  cmocka_unit_test(test_yolo),
+        cmocka_unit_test(test_costs), cmocka_unit_test(test_predict),
+        cmocka_unit_test(test_saved),
+    };
+    return cmocka_run_group_tests_name("contract", tests, 0, 0);
+}
