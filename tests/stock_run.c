@@ -4,11 +4,10 @@
  *       makes the network and writes its random weights
  *   stock_run train CFG WEIGHTS NET OUT STEPS CALL MODE [ROWS...]
  *       trains STEPS mini-batches from WEIGHTS on made-up rows, CALL of them to a call
- *       of train_network (MODE network) or one by one (MODE datum), and writes all
- *       numbers to OUT. With ROWS..., stock's arithmetic is run slice by slice: each
- *       mini-batch in slices of so many rows, statistics pooled.
- *   stock_run predict CFG WEIGHTS NET OUT
- *       predicts the first net->batch made-up rows
+ *       of train_network (MODE network), one by one (MODE datum), or as the first after
+ *       a resize to 32x32 (MODE resized), and writes all numbers to OUT. With ROWS..., stock's
+ * arithmetic is run slice by slice: each mini-batch in slices of so many rows, statistics
+ * pooled. stock_run predict CFG WEIGHTS NET OUT predicts the first net->batch made-up rows
  *   stock_run resave CFG WEIGHTS COPY
  *       loads WEIGHTS and writes them again
  */
@@ -112,7 +111,7 @@ static float train_sliced(network *net, data d, int k, const int *rows)
 static float train_call(network *net, data d, const char *mode, int k, const int *rows)
 {
     if(k) return train_sliced(net, d, k, rows);
-    if(strcmp(mode, "network") == 0) return train_network(net, d);
+    if(strcmp(mode, "datum")) return train_network(net, d);
     get_next_batch(d, net->batch, 0, net->input, net->truth);
     return train_network_datum(net) / net->batch;
 }
@@ -124,6 +123,7 @@ static void train(int argc, char **argv)
     int rows[MOST_SLICES];
     float returned = 0;
     for(int i = 9; i < argc; ++i) rows[k++] = atoi(argv[i]);
+    if(strcmp(argv[8], "resized") == 0) resize_network(net, 32, 32);
     for(int done = 0; done < steps; done += call) {
         int n = steps - done < call ? steps - done : call;
         data d = make_rows(net, yolo, done * net->batch, n * net->batch);

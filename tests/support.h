@@ -158,6 +158,7 @@ static inline float *snapshot_add(snapshot *s, const char *name, int layer, cons
 {
     s->arrays = realloc(s->arrays, (s->n + 1) * sizeof *s->arrays);
     named *a = s->arrays + s->n++;
+    memset(a, 0, sizeof *a);
     snprintf(a->name, sizeof a->name, "%d.%s", layer, name);
     a->n = n;
     a->values = malloc(n * sizeof(float) + 1);
@@ -216,7 +217,8 @@ static inline void snapshot_write(const snapshot *s, const char *file)
     if(!fp) abort();
     fwrite(&s->n, sizeof s->n, 1, fp);
     for(int i = 0; i < s->n; ++i) {
-        fwrite(s->arrays + i, sizeof *s->arrays, 1, fp);
+        fwrite(s->arrays[i].name, sizeof s->arrays[i].name, 1, fp);
+        fwrite(&s->arrays[i].n, sizeof s->arrays[i].n, 1, fp);
         fwrite(s->arrays[i].values, sizeof(float), s->arrays[i].n, fp);
     }
     fclose(fp);
@@ -231,7 +233,8 @@ static inline snapshot snapshot_read(const char *file)
     if(!fp) abort();
     if(fread(&n, sizeof n, 1, fp) != 1) exit(2);
     for(int i = 0; i < n; ++i) {
-        if(fread(&a, sizeof a, 1, fp) != 1) exit(2);
+        if(fread(a.name, sizeof a.name, 1, fp) != 1) exit(2);
+        if(fread(&a.n, sizeof a.n, 1, fp) != 1) exit(2);
         s.arrays = realloc(s.arrays, (s.n + 1) * sizeof *s.arrays);
         a.values = malloc(a.n * sizeof(float) + 1);
         if(fread(a.values, sizeof(float), a.n, fp) != a.n) exit(2);

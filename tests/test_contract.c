@@ -4,6 +4,9 @@
  * one weights file that stock wrote. Bounds on the relative L2 difference of every
  * array: 1e-6 after one step, 1e-5 for arrays that started at zero, 1e-4 after 20.
  *
+ * They hold for the variant that is compiled with stock's flags; the sanitizers' are
+ * not, and get a hundred times as much.
+ *
  * Where whole mini-batches are dealt out, and where nothing is normalised over the
  * batch, the reference is stock as it is; where a mini-batch is cut and normalised, it
  * is stock's arithmetic run slice by slice. */
@@ -66,10 +69,11 @@ static snapshot run_ours(const run_case *c, int ndevices)
     network *net = load(ndevices);
     float returned = 0;
     quiet();
+    if(strcmp(c->mode, "resized") == 0) resize_network(net, 32, 32);
     for(int done = 0; done < c->steps; done += c->call) {
         int n = c->steps - done < c->call ? c->steps - done : c->call;
         data d = make_rows(net, c->net->yolo, done * net->batch, n * net->batch);
-        if(strcmp(c->mode, "network") == 0) {
+        if(strcmp(c->mode, "datum")) {
             returned = train_network(net, d);
         } else {
             get_next_batch(d, net->batch, 0, net->input, net->truth);
@@ -87,7 +91,7 @@ static snapshot run_ours(const run_case *c, int ndevices)
  * larger ones first; "" where stock as it is will do. */
 static void describe_slices(const run_case *c, int ndevices, char *text)
 {
-    int whole = strcmp(c->mode, "network") == 0 && ndevices <= c->subdivisions;
+    int whole = strcmp(c->mode, "datum") && ndevices <= c->subdivisions;
     *text = 0;
     if(whole || !c->net->batch_normalized) return;
     int most = c->net->flat ? c->rows / 2 : c->rows;
@@ -110,6 +114,7 @@ static void compare(const run_case *c, int ndevices, const snapshot *ours,
     for(int i = 0; i < ours->n; ++i) {
         const named *a = ours->arrays + i;
         double bound = c->steps > 1 ? 1e-4 : started_at_zero(a->name) ? 1e-5 : 1e-6;
+        if(strcmp(getenv("MGPU_VARIANT"), "plain")) bound *= 100;
         if(strstr(a->name, "seen")) bound = 0;
         double d = difference(a, theirs->arrays + i);
         if(d <= bound) continue;
@@ -193,16 +198,28 @@ static void test_costs(void **state)
     sweep("costs");
 }
 
-/* Batch normalisation over one value per channel and row: never a slice of one row. */
+/* Batch normalisation over one value per channel and row: never a slice of one row.
+ * Over two values it is no more than the sign of their difference, which turns rounding
+ * into another result within a few steps: slices of two rows are compared after one. */
 static void test_flat(void **state)
 {
     (void)state;
     const test_net *net = find_net("flat");
     check_case(&(run_case){net, 5, 1, 1, 1, "network"});
-    check_case(&(run_case){net, 5, 1, 20, 1, "network"});
-    check_case(&(run_case){net, 4, 4, 20, 4, "network"});
-    check_case(&(run_case){net, 3, 2, 20, 2, "network"});
-    check_case(&(run_case){net, 6, 1, 20, 1, "datum"});
+    check_case(&(run_case){net, 3, 2, 2, 2, "network"});
+    check_case(&(run_case){net, 6, 1, 1, 1, "datum"});
+    check_case(&(run_case){net, 33, 1, 20, 1, "network"});
+    check_case(&(run_case){net, 4, 8, 24, 8, "network"});
+    check_case(&(run_case){net, 34, 1, 20, 1, "datum"});
+}
+
+/* resize_network reaches the replicas, also those that have no rows yet. */
+static void test_resized(void **state)
+{
+    (void)state;
+    const test_net *net = find_net("yolo");
+    check_case(&(run_case){net, 5, 2, 2, 2, "resized"});
+    check_case(&(run_case){net, 5, 1, 4, 1, "resized"});
 }
 
 /* network_predict: every row as stock has it, on any number of devices. */
@@ -274,10 +291,10 @@ int main(void)
     set_names();
     gpu_index = -1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain), cmocka_unit_test(test_normalised),
-        cmocka_unit_test(test_flat),  cmocka_unit_test(test_yolo),
-        cmocka_unit_test(test_costs), cmocka_unit_test(test_predict),
-        cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_plain),   cmocka_unit_test(test_normalised),
+        cmocka_unit_test(test_flat),    cmocka_unit_test(test_yolo),
+        cmocka_unit_test(test_costs),   cmocka_unit_test(test_resized),
+        cmocka_unit_test(test_predict), cmocka_unit_test(test_saved),
     };
     return cmocka_run_group_tests_name("contract", tests, 0, 0);
 }
