@@ -1,0 +1,137 @@
+/* mgpu_root.c: what the module keeps beside a root, made and freed. */
+#include "mgpu_root.h"
+#include "mgpu_error.h"
+#include "mgpu_statistics.h"
+#include "mgpu_step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void free_mgpu(mgpu *m)
+{
+    if(!m) return;
+    mgpu_workers_free(m->workers);
+    for(int i = 0; m->replicas && i < m->n; ++i) mgpu_replica_free(m->replicas + i);
+    for(int i = 0; m->gradients && i < m->n - 1; ++i) free(m->gradients[i]);
+    if(m->root) m->root->mgpu = m->root->replicas = 0;
+    free((char *)m->shared.cfg);
+    free(m->replicas);
+    free(m->nets);
+    free(m->gradients);
+    free(m->errors);
+    free(m->gathered);
+    free(m->costs);
+    free(m->slices);
+    free(m->logs);
+    free(m->slice_costs);
+    free(m->rules);
+    free(m->weights);
+    free(m->updates);
+    free(m->running);
+    mgpu_layout_free(&m->layout);
+    free(m);
+}
+
+void mgpu_root_free(network *root)
+{
+    mgpu *m = root->mgpu;
+    mgpu_replica_detach(root, &m->layout);
+    mgpu_replica_free_rest(root);
+    free_mgpu(m);
+}
+
+static int has_layer(const mgpu *m, int i)
+{
+    const network *net = m->root;
+    int output = net->n - 1;
+    while(output > 0 && net->layers[output].type == COST) --output;
+    return i == output || mgpu_layer_kind_of(net->layers + i)->gathered;
+}
+
+static void list_layers(mgpu *m)
+{
+    for(int i = 0; i < m->root->n; ++i) {
+        if(has_layer(m, i)) m->gathered[m->ngathered++] = i;
+        if(m->root->layers[i].cost) m->costs[m->ncosts++] = i;
+    }
+}
+
+/* All memory whose size is known once the root is; mgpu_fail() if there is none. */
+static int make_arenas(mgpu *m)
+{
+    network *root = m->root;
+    m->weights = mgpu_arena_make(m->layout.learned);
+    m->updates = mgpu_arena_make(m->layout.learned);
+    m->running = mgpu_arena_make(m->layout.running);
+    if(!m->weights || !m->updates || !m->running) return -1;
+    m->gathered = calloc(root->n, sizeof *m->gathered);
+    m->costs = calloc(root->n, sizeof *m->costs);
+    m->rules = calloc(m->layout.n + 1, sizeof *m->rules);
+    m->replicas = calloc(m->n, sizeof *m->replicas);
+    m->gradients = calloc(m->n, sizeof *m->gradients);
+    m->errors = calloc(m->n, sizeof *m->errors);
+    m->nets = calloc(m->n, sizeof *m->nets);
+    if(!m->gathered || !m->costs || !m->rules || !m->replicas || !m->gradients || !m->errors ||
+       !m->nets) {
+        return mgpu_fail("no memory for %d replicas", m->n);
+    }
+    for(int i = 0; i < m->n - 1; ++i) {
+        m->gradients[i] = mgpu_arena_make(m->layout.learned);
+        if(!m->gradients[i]) return -1;
+    }
+    return 0;
+}
+
+static int make_replicas(mgpu *m, const mgpu_options *o)
+{
+    network *root = m->root;
+    mgpu_plan_sizes sizes = {.replicas = m->n, .batch = root->batch};
+    sizes.count = root->subdivisions;
+    sizes.whole = mgpu_plan_whole(m->n, root->subdivisions);
+    sizes.min_rows = mgpu_min_rows(root);
+    m->shared.layout = &m->layout;
+    m->shared.root = root;
+    m->shared.weights = m->weights;
+    m->shared.running = m->running;
+    for(int i = 0; i < m->n; ++i) {
+        m->replicas[i] = (mgpu_replica){.shared = &m->shared, .device = o->gpus[i]};
+        m->replicas[i].gradients = i ? m->gradients[i - 1] : m->updates;
+    }
+    m->workers = mgpu_workers_make(m->n);
+    return m->workers ? mgpu_step_plan(m, &sizes) : -1;
+}
+
+static mgpu *make_mgpu(network *root, const char *cfg, const mgpu_options *o)
+{
+    mgpu *m = calloc(1, sizeof *m);
+    if(!m) {
+        mgpu_fail("no memory for the replicas of %s", cfg);
+        return 0;
+    }
+    m->n = o->ngpus;
+    m->root = root;
+    m->shared.cfg = strdup(cfg);
+    int status = m->shared.cfg ? mgpu_layout_make(&m->layout, root) : mgpu_fail("no memory");
+    if(status == 0) status = make_arenas(m);
+    if(status == 0) {
+        list_layers(m);
+        mgpu_replica_attach(root, &m->layout, m->weights, m->updates, m->running, 1);
+        status = make_replicas(m, o);
+        if(status < 0) mgpu_replica_detach(root, &m->layout);
+    }
+    if(status == 0) return m;
+    free_mgpu(m);
+    return 0;
+}
+
+/* Makes `root` the root of replicas. Returns 0, or -1 with mgpu_error() and the root
+ * as Darknet made it. */
+int mgpu_root_make(network *root, const char *cfg, const mgpu_options *o)
+{
+    mgpu *m = make_mgpu(root, cfg, o);
+    if(!m) return -1;
+    root->replicas = m->nets;
+    root->nreplicas = m->n;
+    root->mgpu = m;
+    return 0;
+}
