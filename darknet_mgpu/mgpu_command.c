@@ -21,18 +21,16 @@ static const struct {
 
 #define NCOMMANDS (int)(sizeof commands / sizeof *commands)
 
-static int usage(void)
+static void usage(void)
 {
     for(int i = 0; i < NCOMMANDS; ++i) {
         fprintf(stderr, "%s darknet mgpu %s\n", i ? "      " : "usage:", commands[i].usage);
     }
-    return 1;
 }
 
 int mgpu_command(int argc, char **argv)
 {
-    if(argc < 1) return usage();
-    for(int i = 0; i < NCOMMANDS; ++i) {
+    for(int i = 0; argc > 0 && i < NCOMMANDS; ++i) {
         if(strcmp(argv[0], commands[i].name)) continue;
         int status = commands[i].run(argc - 1, argv + 1);
         fflush(stdout);
@@ -40,7 +38,10 @@ int mgpu_command(int argc, char **argv)
         return status;
     }
     usage();
-    fprintf(stderr, "darknet mgpu: there is no command '%s'\n", argv[0]);
+    if(argc > 0)
+        fprintf(stderr, "darknet mgpu: there is no command '%s'\n", argv[0]);
+    else
+        fprintf(stderr, "darknet mgpu: a command is missing\n");
     return 1;
 }
 

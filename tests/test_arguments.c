@@ -1,0 +1,135 @@
+/* test_arguments.c: strict command lines. */
+#include "mgpu_arguments.h"
+#include "mgpu_error.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+static void test_devices(void **state)
+{
+    (void)state;
+    mgpu_device_list d;
+    assert_int_equal(mgpu_parse_devices("0", &d), 0);
+    assert_int_equal(d.n, 1);
+    assert_int_equal(mgpu_parse_devices("3,0,63", &d), 0);
+    assert_int_equal(d.n, 3);
+    assert_int_equal(d.ids[0], 3);
+    assert_int_equal(d.ids[2], 63);
+    static const char *const bad[][2] = {
+        {"", "not a list"},     {"0,", "not a list"},
+        {",0", "not a list"},   {"0,,1", "not a list"},
+        {"a", "not a list"},    {"-1", "not a list"},
+        {"0, 1", "not a list"}, {"+1", "not a list"},
+        {"0x1", "not a list"},  {"1.5", "not a list"},
+        {"64", "no device 64"}, {"0,99", "no device 99"},
+        {"0,1,0", "twice"},     {"00,0", "twice"},
+        {"0;1", "not a list"},  {"99999999999999999999", "not a list"},
+    };
+    for(size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        assert_int_equal(mgpu_parse_devices(bad[i][0], &d), -1);
+        if(!strstr(mgpu_error(), bad[i][1])) fail_msg("%s: %s", bad[i][0], mgpu_error());
+    }
+}
+
+typedef struct {
+    mgpu_device_list devices;
+    int flag, number;
+    unsigned long long seed;
+    char *text, *words[2];
+} parsed;
+
+static int parse(parsed *p, char *line)
+{
+    char *argv[32];
+    int argc = 0;
+    *p = (parsed){.number = -7};
+    for(char *word = strtok(line, " "); word; word = strtok(0, " ")) argv[argc++] = word;
+    const mgpu_argument table[] = {
+        {"-gpus", MGPU_DEVICES, &p->devices, 0, 0},   {"-flag", MGPU_FLAG, &p->flag, 0, 0},
+        {"-number", MGPU_INTEGER, &p->number, -3, 9}, {"-seed", MGPU_SEED, &p->seed, 0, 0},
+        {"-text", MGPU_TEXT, &p->text, 0, 0},
+    };
+    return mgpu_parse_arguments(argc, argv, table, 5, p->words, 1, 2);
+}
+
+static void test_good_lines(void **state)
+{
+    (void)state;
+    parsed p;
+    char line[] = "a -gpus 0,1 -flag -number -3 b -seed 18446744073709551615 -text x";
+    assert_int_equal(parse(&p, line), 0);
+    assert_string_equal(p.words[0], "a");
+    assert_string_equal(p.words[1], "b");
+    assert_int_equal(p.devices.n, 2);
+    assert_int_equal(p.flag, 1);
+    assert_int_equal(p.number, -3);
+    assert_true(p.seed == 18446744073709551615ull);
+    assert_string_equal(p.text, "x");
+    char shorter[] = "only";
+    assert_int_equal(parse(&p, shorter), 0);
+    assert_null(p.words[1]);
+    assert_int_equal(p.number, -7);
+}
+
+static void test_bad_lines(void **state)
+{
+    (void)state;
+    static const char *const bad[][2] = {
+        {"", "1 words are missing"},
+        {"-flag", "1 words are missing"},
+        {"a b c", "c: one word too many"},
+        {"a -gpus", "-gpus needs a value"},
+        {"a -gpus0,1", "write -gpus and its value apart, as -gpus 0,1"},
+        {"a -gpu 0", "-gpu is not an option"},
+        {"a -flags", "-flags is not an option"},
+        {"a -number 10", "not within -3..9"},
+        {"a -number -4", "not within -3..9"},
+        {"a -number x", "not a whole number"},
+        {"a -number 3x", "not a whole number"},
+        {"a -number 99999999999", "not a whole number"},
+        {"a -seed -1", "not a whole number"},
+        {"a -seed 18446744073709551616", "not a whole number"},
+        {"a -flag -flag", "-flag is given twice"},
+        {"a -seed 1 -seed 2", "-seed is given twice"},
+        {"a -", "- is not an option"},
+    };
+    for(size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        parsed p;
+        char line[128];
+        strcpy(line, bad[i][0]);
+        assert_int_equal(parse(&p, line), -1);
+        if(!strstr(mgpu_error(), bad[i][1])) fail_msg("%s: %s", bad[i][0], mgpu_error());
+    }
+}
+
+static void test_choice(void **state)
+{
+    (void)state;
+    mgpu_device_list d = {{5, 2}, 2};
+    mgpu_options o;
+    assert_int_equal(mgpu_choose_devices(&d, 0, &o), 0);
+    assert_int_equal(o.ngpus, 2);
+    assert_int_equal(o.gpus[0], 5);
+    assert_int_equal(mgpu_choose_devices(&d, 3, &o), -1);
+    d.n = 0;
+    assert_int_equal(mgpu_choose_devices(&d, 3, &o), 0);
+    assert_int_equal(o.ngpus, 3);
+    assert_int_equal(o.gpus[2], 2);
+    d.n = 0;
+    assert_int_equal(mgpu_choose_devices(&d, 0, &o), 0);
+    assert_int_equal(o.ngpus, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_good_lines),
+        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_choice),
+    };
+    return cmocka_run_group_tests_name("arguments", tests, 0, 0);
+}

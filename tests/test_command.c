@@ -1,0 +1,254 @@
+/* test_command.c: the program itself: trains, says no in time, and stock reads what it
+ * saved. Everything happens in a folder of its own. */
+#include "support.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+
+static char out[65536];
+
+/* Runs a shell command in the test's folder and returns its exit status; `out` then
+ * holds what it printed, stderr included. */
+static int run(const char *format, ...)
+{
+    char command[4096];
+    int n = snprintf(command, sizeof command, "cd %s && ( ", getenv("MGPU_SCRATCH"));
+    va_list args;
+    va_start(args, format);
+    n += vsnprintf(command + n, sizeof command - n, format, args);
+    va_end(args);
+    snprintf(command + n, sizeof command - n, " ) >log 2>&1");
+    int status = system(command);
+    snprintf(command, sizeof command, "%s/log", getenv("MGPU_SCRATCH"));
+    FILE *fp = fopen(command, "r");
+    out[fread(out, 1, sizeof out - 1, fp)] = 0;
+    fclose(fp);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static const char *last_line(void)
+{
+    size_t n = strlen(out);
+    while(n && out[n - 1] == '\n') out[--n] = 0;
+    const char *at = strrchr(out, '\n');
+    return at ? at + 1 : out;
+}
+
+static void put(const char *name, const char *text)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", getenv("MGPU_SCRATCH"), name);
+    FILE *fp = fopen(path, "w");
+    assert_non_null(fp);
+    fputs(text, fp);
+    fclose(fp);
+}
+
+#define NET                                                                                    \
+    "height=12\nwidth=12\nchannels=3\nlearning_rate=0.02\nmomentum=0.9\ndecay=0.0005\nflip="   \
+    "0\n"                                                                                      \
+    "min_crop=12\nmax_crop=13\n"
+#define LAYERS                                                                                 \
+    "[convolutional]\nbatch_normalize=1\nfilters=8\nsize=3\nstride=2\npad=1\nactivation="      \
+    "leaky\n"                                                                                  \
+    "[convolutional]\nfilters=2\nsize=1\nactivation=linear\n[avgpool]\n[softmax]\n"
+
+/* Two classes that differ in colour. */
+static int setup(void **state)
+{
+    (void)state;
+    FILE *list = 0;
+    char path[1024];
+    snprintf(path, sizeof path, "%s/train.list", getenv("MGPU_SCRATCH"));
+    list = fopen(path, "w");
+    for(int i = 0; i < 40; ++i) {
+        char name[64];
+        sprintf(name, "%02d_%s.ppm", i, i % 2 ? "reddish" : "bluish");
+        fprintf(list, "%s\n", name);
+        snprintf(path, sizeof path, "%s/%s", getenv("MGPU_SCRATCH"), name);
+        FILE *fp = fopen(path, "wb");
+        fprintf(fp, "P6\n14 14\n255\n");
+        for(int k = 0; k < 14 * 14 * 3; ++k) {
+            int mine = k % 3 == (i % 2 ? 0 : 2);
+            fputc((mix(i, k) & 127) + 128 * mine, fp);
+        }
+        fclose(fp);
+    }
+    fclose(list);
+    put("names.list", "bluish\nreddish\n");
+    put("some.data", "classes=2\ntrain=train.list\nvalid=train.list\nlabels=names.list\n"
+                     "backup=backup\ntop=2\n");
+    put("small.cfg", "[net]\nbatch=8\nsubdivisions=2\nmax_batches=40\n" NET LAYERS);
+    assert_int_equal(run("mkdir backup ro; chmod a-w ro"), 0);
+    return 0;
+}
+
+static void test_train_and_valid(void **state)
+{
+    (void)state;
+    const char *darknet = getenv("MGPU_DARKNET");
+    if(run("%s mgpu train some.data small.cfg -gpus 0,1", darknet)) fail_msg("%s", out);
+    /* 40 batches of 8 of 40 images: 8 epochs, 320 images, whatever the devices */
+    assert_non_null(strstr(out, "\n1, 0.200: "));
+    assert_non_null(strstr(out, "\n40, 8.000: "));
+    assert_non_null(strstr(out, " 320 images\n"));
+    assert_null(strstr(out, "\n41, "));
+    for(int epoch = 1; epoch <= 8; ++epoch) {
+        assert_int_equal(run("test -s backup/small_%d.weights", epoch), 0);
+    }
+    assert_int_equal(run("%s mgpu valid some.data small.cfg backup/small.weights", darknet), 0);
+    assert_non_null(strstr(out, "top 1: 1.000000, top 2: 1.000000, 40 images"));
+    /* Stock reads it and sees the same. */
+    assert_int_equal(run("%s classifier predict some.data small.cfg backup/small.weights "
+                         "03_reddish.ppm",
+                         getenv("MGPU_STOCK_DARKNET")),
+                     0);
+    assert_non_null(strstr(out, "%: reddish\n"));
+    assert_true(strstr(out, "%: reddish\n") < strstr(out, "%: bluish\n"));
+}
+
+/* The same seed gives the same weights for 1, 2 and 8 devices, to rounding; the same
+ * bytes on two runs. */
+static void test_same_weights(void **state)
+{
+    (void)state;
+    const char *darknet = getenv("MGPU_DARKNET");
+    static const char *const devices[] = {"-gpus 0", "-gpus 0,1", "-ngpus 2", "-gpus 5,3"};
+    for(int i = 0; i < 4; ++i) {
+        assert_int_equal(
+            run("%s mgpu train some.data small.cfg %s -seed 7", darknet, devices[i]), 0);
+        assert_int_equal(run("cp backup/small.weights seed%d.weights", i), 0);
+    }
+    assert_int_equal(run("cmp seed1.weights seed2.weights && cmp seed1.weights seed3.weights"),
+                     0);
+    float a[1000], b[1000];
+    char path[1024];
+    size_t n[2];
+    for(int i = 0; i < 2; ++i) {
+        snprintf(path, sizeof path, "%s/seed%d.weights", getenv("MGPU_SCRATCH"), i);
+        FILE *fp = fopen(path, "rb");
+        fseek(fp, 20, SEEK_SET);
+        n[i] = fread(i ? a : b, sizeof(float), 1000, fp);
+        fclose(fp);
+    }
+    assert_int_equal(n[0], n[1]);
+    double d = 0, sum = 0;
+    for(size_t i = 0; i < n[0]; ++i) {
+        d += (a[i] - b[i]) * (a[i] - b[i]);
+        sum += b[i] * b[i];
+    }
+    assert_true(sqrt(d / sum) < 1e-3);
+    assert_int_equal(run("%s mgpu train some.data small.cfg -gpus 0 -seed 8", darknet), 0);
+    assert_int_equal(run("cmp -s backup/small.weights seed0.weights"), 1);
+}
+
+/* Refused before training: status 1, the last line says what and what to try, and
+ * nothing is written. */
+static void test_refused(void **state)
+{
+    (void)state;
+    const char *darknet = getenv("MGPU_DARKNET");
+    put("uneven.cfg", "[net]\nbatch=9\nsubdivisions=2\nmax_batches=2\n" NET LAYERS);
+    put("drop.cfg", "[net]\nbatch=8\nmax_batches=2\n" NET
+                    "[convolutional]\nfilters=2\nsize=1\n[dropout]\n[softmax]\n");
+    put("gray.cfg", "[net]\nbatch=8\nmax_batches=2\nheight=12\nwidth=12\nchannels=1\n"
+                    "[connected]\noutput=2\n[softmax]\n");
+    put("three.cfg",
+        "[net]\nbatch=8\nmax_batches=2\n" NET "[connected]\noutput=3\n[softmax]\n");
+    put("yolo.cfg",
+        "[net]\nbatch=2\nmax_batches=2\n" NET
+        "[convolutional]\nfilters=7\nsize=1\n[yolo]\nmask=0\nanchors=3,3\nclasses=2\n"
+        "num=1\n");
+    put("empty.list", "\n\n");
+    put("nolist.data", "classes=2\ntrain=none.list\nlabels=names.list\nbackup=backup\n");
+    put("empty.data", "classes=2\ntrain=empty.list\nlabels=names.list\nbackup=backup\n");
+    put("labels.data", "classes=3\ntrain=train.list\nlabels=names.list\nbackup=backup\n");
+    put("nobackup.data", "classes=2\ntrain=train.list\nlabels=names.list\nbackup=nowhere\n");
+    put("filebackup.data",
+        "classes=2\ntrain=train.list\nlabels=names.list\nbackup=some.data\n");
+    put("garbage.weights", "this is not a weights file, but it is longer than its header");
+    assert_int_equal(run("rm -rf backup; mkdir backup"), 0);
+    static const char *const bad[][2] = {
+        {"mgpu", "a command is missing"},
+        {"mgpu trian", "there is no command 'trian'"},
+        {"mgpu train", "2 words are missing"},
+        {"mgpu train some.data", "1 words are missing"},
+        {"mgpu train some.data small.cfg a.weights more", "one word too many"},
+        {"mgpu train some.data small.cfg -gpus", "needs a value"},
+        {"mgpu train some.data small.cfg -gpus 0,", "not a list of device ids"},
+        {"mgpu train some.data small.cfg -gpus0,1", "write -gpus and its value apart"},
+        {"mgpu train some.data small.cfg -gpus 0,0", "listed twice"},
+        {"mgpu train some.data small.cfg -gpus 64", "host devices are 0..63"},
+        {"mgpu train some.data small.cfg -ngpus 0", "not within 1..64"},
+        {"mgpu train some.data small.cfg -gpus 0 -ngpus 2", "exclude each other"},
+        {"mgpu train some.data small.cfg -cpu_merge 0", "need CUDA devices"},
+        {"mgpu train none.data small.cfg", "data file none.data can not be read"},
+        {"mgpu train . small.cfg", "data file . is not a regular file"},
+        {"mgpu train some.data none.cfg", "cfg file none.cfg can not be read"},
+        {"mgpu train some.data small.cfg none.weights",
+         "weights file none.weights can not be read"},
+        {"mgpu train some.data small.cfg garbage.weights", "garbage.weights"},
+        {"mgpu train some.data uneven.cfg", "batch=9 can not be cut into subdivisions=2"},
+        {"mgpu train some.data drop.cfg", "layer 1: [dropout]"},
+        {"mgpu train some.data gray.cfg", "images have 3 channels"},
+        {"mgpu train some.data three.cfg", "has 3 outputs"},
+        {"mgpu train some.data yolo.cfg", "is a detector"},
+        {"mgpu train nolist.data small.cfg", "list file none.list can not be read"},
+        {"mgpu train empty.data small.cfg", "list file empty.list is empty"},
+        {"mgpu train labels.data small.cfg", "classes=3, and names.list has 2 labels"},
+        {"mgpu train nobackup.data small.cfg", "backup directory nowhere"},
+        {"mgpu train filebackup.data small.cfg", "is not a directory"},
+        {"mgpu valid some.data small.cfg", "1 words are missing"},
+        {"mgpu valid some.data small.cfg none.weights", "can not be read"},
+    };
+    for(size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        int status = run("%s %s", darknet, bad[i][0]);
+        if(status != 1 || !strstr(last_line(), bad[i][1])) {
+            fail_msg("%s: status %d, last line '%s'", bad[i][0], status, last_line());
+        }
+        assert_int_equal(run("test -z \"$(ls backup)\""), 0);
+    }
+}
+
+/* A run that is over says so; -clear starts another from its weights. */
+static void test_over(void **state)
+{
+    (void)state;
+    const char *darknet = getenv("MGPU_DARKNET");
+    put("short.cfg", "[net]\nbatch=8\nmax_batches=3\n" NET LAYERS);
+    assert_int_equal(run("%s mgpu train some.data short.cfg", darknet), 0);
+    assert_int_equal(run("cp backup/short.weights over.weights"), 0);
+    assert_int_equal(run("%s mgpu train some.data short.cfg over.weights", darknet), 1);
+    assert_non_null(strstr(last_line(), "the run is over"));
+    assert_int_equal(run("%s mgpu train some.data short.cfg over.weights -clear", darknet), 0);
+    assert_non_null(strstr(out, "\n3, 0.600: "));
+}
+
+/* Stock's own commands are there and fail with a status. */
+static void test_stock_commands(void **state)
+{
+    (void)state;
+    const char *darknet = getenv("MGPU_DARKNET");
+    assert_int_equal(run("%s classifier predict some.data none.cfg x 01_reddish.ppm", darknet),
+                     1);
+    assert_int_equal(
+        run("%s classifier predict some.data small.cfg over.weights 01_reddish.ppm", darknet),
+        0);
+    assert_non_null(strstr(out, "%: reddish"));
+    assert_int_equal(
+        run("%s classifier predict some.data small.cfg over.weights none.ppm", darknet), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_train_and_valid), cmocka_unit_test(test_same_weights),
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_over),
+        cmocka_unit_test(test_stock_commands),
+    };
+    return cmocka_run_group_tests_name("command", tests, setup, 0);
+}
