@@ -12,7 +12,7 @@ static long header_bytes(FILE *fp)
 {
     int version[3];
     if(fread(version, sizeof(int), 3, fp) != 3) return -1;
-    int wide = version[0] * 10 + version[1] >= 2 && version[0] < 1000 && version[1] < 1000;
+    int wide = version[0] * 10LL + version[1] >= 2 && version[0] < 1000 && version[1] < 1000;
     return sizeof version + (wide ? sizeof(size_t) : sizeof(int));
 }
 

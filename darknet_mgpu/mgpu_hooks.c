@@ -79,3 +79,9 @@ void mgpu_free(network *net)
 {
     mgpu_root_free(net);
 }
+
+const char **mgpu_image_reason(void)
+{
+    static _Thread_local const char *reason;
+    return &reason;
+}

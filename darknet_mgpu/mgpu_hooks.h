@@ -36,6 +36,9 @@ int mgpu_rand(void);
 void mgpu_srand(unsigned int seed);
 float mgpu_rand_normal(void);
 
+/* Where this thread keeps why its last image could not be read. */
+const char **mgpu_image_reason(void);
+
 /* `darknet mgpu ARGS...`: returns the exit status. */
 int mgpu_command(int argc, char **argv);
 
