@@ -5,6 +5,7 @@
 #   make test       every test; TESTS="test_plan ..." names some
 #   make asan tsan  the tests under the sanitizers
 #   make lint       formatting, cppcheck, scripts
+#   make memory     the memory of training, against stock
 #   make stock      unpatched Darknet, in build/stock
 #   make digits     a small data set, in build/digits
 #   make demo       train, validate, and let stock Darknet use the result
@@ -24,7 +25,7 @@ BLAS_LIBS :=
 
 all: darknet libdarknet.a libdarknet.so
 
-.PHONY: all variant test asan tsan lint stock digits demo install clean distclean \
+.PHONY: all variant test asan tsan lint stock memory digits demo install clean distclean \
     run_tests setup_test setup_lint FORCE
 .DELETE_ON_ERROR:
 
@@ -147,10 +148,14 @@ $(OUT)/tests/%.o: tests/%.c $(OUT)/flags
 $(TEST_PROGRAMS): $(OUT)/tests/%: $(OUT)/tests/%.o $(OUT)/libdarknet.a
 	@$(CC) $(STOCK_FLAGS) $^ -o $@ -lcmocka $(LIBS) -lm -pthread
 
-build/stock/stock_run: tests/stock_run.c $(wildcard tests/*.h) build/stock.stamp
+# Programs of tests/ that are linked with stock Darknet.
+build/stock/stock_run build/stock/bench_step: build/stock/%: tests/%.c $(wildcard tests/*.h) build/stock.stamp
 	@echo 'CC $@'
 	@$(CC) -DSTOCK -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests -isystem build/stock/include \
 	    -isystem build/stock/src $(DARKNET_CFLAGS) $< build/stock/libdarknet.a -o $@ -lm -pthread
+
+$(OUT)/bench_step: $(OUT)/tests/bench_step.o $(OUT)/libdarknet.a
+	@$(CC) $(STOCK_FLAGS) $^ -o $@ $(LIBS) -lm -pthread
 
 run_tests: variant $(TEST_PROGRAMS)
 	@scripts/run_tests $(VARIANT) $(TESTS)
@@ -188,6 +193,11 @@ lint_now: $(MODULE_OBJ) $(lint_tests)
 	    -Idarknet_mgpu darknet_mgpu
 	@echo 'lint: nothing to say'
 .PHONY: lint_now
+
+# ---- Benchmarks
+
+memory: stock build/stock/bench_step $(OUT)/bench_step
+	@scripts/memory
 
 # ---- The data set and the demonstration
 

@@ -4,6 +4,7 @@
 #include "mgpu_statistics.h"
 #include "mgpu_step.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +99,9 @@ static int make_replicas(mgpu *m, const mgpu_options *o)
         m->replicas[i].gradients = i ? m->gradients[i - 1] : m->updates;
     }
     m->workers = mgpu_workers_make(m->n);
-    return m->workers ? mgpu_step_plan(m, &sizes) : -1;
+    if(!m->workers || mgpu_step_plan(m, &sizes) < 0) return -1;
+    malloc_trim(0); /* building leaves holes as large as the weights, once a replica */
+    return 0;
 }
 
 static mgpu *make_mgpu(network *root, const char *cfg, const mgpu_options *o)
