@@ -4,6 +4,7 @@
 #   make PLAIN=1    the same with stock Darknet's own flags and products
 #   make test       every test; TESTS="test_plan ..." names some
 #   make asan tsan  the tests under the sanitizers
+#   make mutants    shows that tests fail where a guard is taken away
 #   make lint       formatting, cppcheck, scripts
 #   make memory     the memory of training, against stock
 #   make stock      unpatched Darknet, in build/stock
@@ -25,7 +26,7 @@ BLAS_LIBS :=
 
 all: darknet libdarknet.a libdarknet.so
 
-.PHONY: all variant test asan tsan lint stock memory digits demo install clean distclean \
+.PHONY: all variant test asan tsan mutants lint stock memory digits demo install clean distclean \
     run_tests setup_test setup_lint FORCE
 .DELETE_ON_ERROR:
 
@@ -165,6 +166,10 @@ test: setup_test stock $(STOCK_RUN)
 
 asan tsan: setup_test stock $(STOCK_RUN)
 	@$(MAKE) --no-print-directory VARIANT=$@ run_tests
+
+# Each guard of tests/mutants.txt is taken away; a test must see it.
+mutants: test
+	@scripts/mutants
 
 setup_test:
 	@scripts/setup build test

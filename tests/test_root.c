@@ -390,6 +390,35 @@ static void test_split_calls(void **state)
     snapshot_free(s + 1);
 }
 
+/* A call that ends in mid-batch leaves the whole gradient so far in the root, as stock
+ * does, and none in the replicas. */
+static void test_gradient_in_root(void **state)
+{
+    (void)state;
+    float *gradients[2];
+    int n = 0;
+    for(int i = 0; i < 2; ++i) {
+        network *net = make("plain", 12, 2, i + 1);
+        data d = make_rows(net, 0, 0, 6);
+        get_next_batch(d, 6, 0, net->input, net->truth);
+        train_network_datum(net);
+        n = net->layers[0].nweights;
+        gradients[i] = malloc(n * sizeof(float));
+        memcpy(gradients[i], net->layers[0].weight_updates, n * sizeof(float));
+        for(int k = 0; i && k < n; ++k) {
+            assert_true(net->replicas[1]->layers[0].weight_updates[k] == 0);
+        }
+        free_data(d);
+        free_network(net);
+    }
+    for(int k = 0; k < n; ++k) {
+        assert_true(fabsf(gradients[0][k] - gradients[1][k]) <
+                    1e-4f * fabsf(gradients[0][k]) + 1e-7f);
+    }
+    free(gradients[0]);
+    free(gradients[1]);
+}
+
 /* network_predict_data with a ragged end, and network_predict_image, which leaves the
  * batch at 1. */
 static void test_predict_data(void **state)
@@ -518,6 +547,7 @@ int main(void)
         cmocka_unit_test(test_wrong_rows),
         cmocka_unit_test(test_sgd),
         cmocka_unit_test(test_split_calls),
+        cmocka_unit_test(test_gradient_in_root),
         cmocka_unit_test(test_predict_data),
         cmocka_unit_test(test_batch_changes),
         cmocka_unit_test(test_two_roots),
