@@ -1,16 +1,14 @@
 /* mgpu.c: the public functions. */
 #include "mgpu.h"
+#include "mgpu_cfg.h"
 #include "mgpu_checkpoint.h"
 #include "mgpu_error.h"
 #include "mgpu_random.h"
 #include "mgpu_root.h"
 #include "mgpu_statistics.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 static int cores(void)
 {
@@ -96,24 +94,11 @@ static int check_options(const mgpu_options *o)
     return 0;
 }
 
-static int check_cfg(const char *cfg)
-{
-    struct stat st;
-    FILE *fp = cfg ? fopen(cfg, "r") : 0;
-    if(!fp) {
-        return mgpu_fail("cfg file %s can not be read: %s", cfg ? cfg : "(none)",
-                         cfg ? strerror(errno) : "no name given");
-    }
-    int regular = fstat(fileno(fp), &st) == 0 && S_ISREG(st.st_mode);
-    fclose(fp);
-    return regular ? 0 : mgpu_fail("cfg file %s is not a regular file", cfg);
-}
-
 network *mgpu_load_network(char *cfg, char *weights, int clear, const mgpu_options *o)
 {
     mgpu_options options = o ? *o : mgpu_default_options();
     int all[MGPU_HOST_DEVICES];
-    if(check_options(&options) < 0 || check_cfg(cfg) < 0) return 0;
+    if(check_options(&options) < 0 || mgpu_check_cfg(cfg) < 0) return 0;
     if(options.ngpus == 0) {
         options.ngpus = cores() < MGPU_HOST_DEVICES ? cores() : MGPU_HOST_DEVICES;
         for(int i = 0; i < options.ngpus; ++i) all[i] = i;
@@ -132,31 +117,4 @@ network *mgpu_load_network(char *cfg, char *weights, int clear, const mgpu_optio
         return 0;
     }
     return root;
-}
-
-static void swap_rows(float *a, float *b, int n)
-{
-    for(int i = 0; i < n; ++i) {
-        float kept = a[i];
-        a[i] = b[i];
-        b[i] = kept;
-    }
-}
-
-int mgpu_select_row(network *net, int row)
-{
-    mgpu *m = net->mgpu;
-    if(!net->replicas) return mgpu_fail("mgpu_select_row: the network has no replicas");
-    if(row < 0 || row >= net->batch) {
-        return mgpu_fail("mgpu_select_row: row %d is not within 0..%d", row, net->batch - 1);
-    }
-    for(int i = 0; i < m->ngathered; ++i) {
-        layer *l = net->layers + m->gathered[i];
-        swap_rows(l->output, l->output + (size_t)m->selected * l->outputs, l->outputs);
-        swap_rows(l->output, l->output + (size_t)row * l->outputs, l->outputs);
-        /* Darknet takes a yolo layer's output of two rows for an image and its mirror. */
-        if(l->type == YOLO && l->batch == 2) l->batch = 1;
-    }
-    m->selected = row;
-    return 0;
 }

@@ -1,10 +1,9 @@
 /* mgpu_checkpoint.c: weights files, checked before they are loaded. */
 #include "mgpu_checkpoint.h"
 #include "mgpu_error.h"
+#include "mgpu_file.h"
 #include "mgpu_tensors.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* The header's length in bytes, by its version; -1 if the file is shorter. */
@@ -68,13 +67,9 @@ static int walk(const network *net, const char *file, int start, int cutoff, lon
 int mgpu_check_weights(const network *net, const char *file, int start, int cutoff)
 {
     struct stat st;
-    FILE *fp = fopen(file, "rb");
-    if(!fp || fstat(fileno(fp), &st) < 0 || !S_ISREG(st.st_mode)) {
-        mgpu_fail("weights file %s can not be read: %s", file,
-                  fp ? "it is not a regular file" : strerror(errno));
-        if(fp) fclose(fp);
-        return -1;
-    }
+    FILE *fp = mgpu_open(file, "weights file");
+    if(!fp) return -1;
+    if(fstat(fileno(fp), &st) < 0) st.st_size = 0;
     long header = header_bytes(fp);
     fclose(fp);
     if(header < 0 || header >= st.st_size) {

@@ -1,13 +1,12 @@
 /* mgpu_command.c: `darknet mgpu ...`: the table of subcommands. */
 #include "mgpu_command.h"
 #include "mgpu_error.h"
+#include "mgpu_file.h"
 #include "mgpu_hooks.h"
 #include "option_list.h" /* kvp */
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const struct {
     const char *name;
@@ -45,15 +44,11 @@ int mgpu_command(int argc, char **argv)
     return 1;
 }
 
-/* Returns 0 if `file` can be read and is a regular file. */
 static int check_file(const char *file, const char *what)
 {
-    struct stat st;
-    FILE *fp = fopen(file, "r");
-    if(!fp) return mgpu_fail("%s %s can not be read: %s", what, file, strerror(errno));
-    int regular = fstat(fileno(fp), &st) == 0 && S_ISREG(st.st_mode);
-    fclose(fp);
-    return regular ? 0 : mgpu_fail("%s %s is not a regular file", what, file);
+    FILE *fp = mgpu_open(file, what);
+    if(fp) fclose(fp);
+    return fp ? 0 : -1;
 }
 
 /* The lines of a file that are not empty; *n of them. */
@@ -83,6 +78,10 @@ int mgpu_read_classes(const char *file, const char *key, const char *list_defaul
     *c = (mgpu_classes){0};
     if(check_file(file, "data file") < 0) return -1;
     c->options = read_data_cfg((char *)file);
+    for(node *at = c->options->front; at; at = at->next) { /* a file with CRLF lines */
+        kvp *pair = at->val;
+        pair->val[strcspn(pair->val, "\r")] = 0;
+    }
     c->backup = option_find_str(c->options, "backup", "/backup/");
     c->classes = option_find_int(c->options, "classes", 2);
     c->top = option_find_int_quiet(c->options, "top", 1);

@@ -54,7 +54,9 @@ static void load_row(const mgpu_images *o, float *x, float *y)
     memcpy(x, crop.data, sizeof(float) * o->w * o->h * 3);
     free_image(crop);
     free_image(im);
-    for(int k = 0; k < o->classes; ++k) y[k] = strstr(path, o->labels[k]) != 0;
+    int n = 0;
+    for(int k = 0; k < o->classes; ++k) n += y[k] = strstr(path, o->labels[k]) != 0;
+    if(n != 1) fprintf(stderr, "mgpu: %s contains %d of the labels, not one\n", path, n);
 }
 
 static void *load(void *ptr)

@@ -208,6 +208,33 @@ int mgpu_step_plan(mgpu *m, const mgpu_plan_sizes *sizes)
     return fit_replicas(m);
 }
 
+static void swap_rows(float *a, float *b, int n)
+{
+    for(int i = 0; i < n; ++i) {
+        float kept = a[i];
+        a[i] = b[i];
+        b[i] = kept;
+    }
+}
+
+int mgpu_select_row(network *net, int row)
+{
+    mgpu *m = net->mgpu;
+    if(!net->replicas) return mgpu_fail("mgpu_select_row: the network has no replicas");
+    if(row < 0 || row >= net->batch) {
+        return mgpu_fail("mgpu_select_row: row %d is not within 0..%d", row, net->batch - 1);
+    }
+    for(int i = 0; i < m->ngathered; ++i) {
+        layer *l = net->layers + m->gathered[i];
+        swap_rows(l->output, l->output + (size_t)m->selected * l->outputs, l->outputs);
+        swap_rows(l->output, l->output + (size_t)row * l->outputs, l->outputs);
+        /* Darknet takes a yolo layer's output of two rows for an image and its mirror. */
+        if(l->type == YOLO && l->batch == 2) l->batch = 1;
+    }
+    m->selected = row;
+    return 0;
+}
+
 /* Takes back what mgpu_select_row did. */
 void mgpu_unselect(mgpu *m)
 {

@@ -1,8 +1,8 @@
 /* mgpu_train.c: darknet mgpu train <data> <cfg> [weights] ... */
+#include "mgpu_cfg.h"
 #include "mgpu_command.h"
 #include "mgpu_error.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,30 +19,6 @@ typedef struct {
     float average; /* of the loss; below 0: none yet */
 } training;
 
-/* The whole number that the cfg's [net] section gives `key`, which is none of
- * Darknet's own there. */
-static int net_option(const char *cfg, const char *key, int otherwise)
-{
-    FILE *fp = fopen(cfg, "r");
-    char *line = 0;
-    size_t size = 0;
-    int sections = 0, value = otherwise;
-    while(fp && sections < 2 && getline(&line, &size, fp) >= 0) {
-        char *to = line;
-        for(char *from = line; *from; ++from) {
-            if(!isspace((unsigned char)*from)) *to++ = *from;
-        }
-        *to = 0;
-        sections += line[0] == '[';
-        size_t length = strlen(key);
-        if(strncmp(line, key, length) == 0 && line[length] == '=')
-            value = atoi(line + length + 1);
-    }
-    free(line);
-    if(fp) fclose(fp);
-    return value;
-}
-
 static mgpu_images images_of(const network *net, const mgpu_classes *c, const char *cfg,
                              unsigned long long seed)
 {
@@ -53,7 +29,7 @@ static mgpu_images images_of(const network *net, const mgpu_classes *c, const ch
     o.min = net->min_ratio * net->w;
     o.max = net->max_ratio * net->w;
     o.center = net->center;
-    o.flip = net_option(cfg, "flip", 1);
+    o.flip = mgpu_cfg_net(cfg, "flip", 1);
     o.angle = net->angle;
     o.aspect = net->aspect ? net->aspect : 1;
     o.hue = net->hue;
@@ -120,22 +96,12 @@ static int check_backup(const char *directory)
     return 0;
 }
 
-static int check_batch(const char *cfg)
-{
-    int batch = net_option(cfg, "batch", 1), subdivisions = net_option(cfg, "subdivisions", 1);
-    if(subdivisions < 1 || batch < 1 || batch % subdivisions) {
-        return mgpu_fail("%s: batch=%d can not be cut into subdivisions=%d equal parts", cfg,
-                         batch, subdivisions);
-    }
-    return 0;
-}
-
 /* Everything that can be refused before the first step. */
 static int prepare(training *t, char **words, const mgpu_options *o, int clear)
 {
     char *file = words[0], *cfg = words[1], *weights = words[2];
     if(mgpu_read_classes(file, "train", "data/train.list", &t->classes) < 0) return -1;
-    if(check_backup(t->classes.backup) < 0 || check_batch(cfg) < 0) return -1;
+    if(check_backup(t->classes.backup) < 0) return -1;
     t->net = mgpu_load_network(cfg, weights, clear, o);
     if(!t->net || mgpu_check_classifier(t->net, &t->classes, cfg) < 0) return -1;
     if(t->net->random)

@@ -102,6 +102,11 @@ static void test_train_and_valid(void **state)
     }
     assert_int_equal(run("%s mgpu valid some.data small.cfg backup/small.weights", darknet), 0);
     assert_non_null(strstr(out, "top 1: 1.000000, top 2: 1.000000, 40 images"));
+    put("crlf.data", "classes=2\r\nvalid=crlf.list\r\nlabels=crlf.names\r\n");
+    put("crlf.list", "00_bluish.ppm\r\n\r\n01_reddish.ppm\r\n");
+    put("crlf.names", "bluish\r\nreddish\r\n");
+    assert_int_equal(run("%s mgpu valid crlf.data small.cfg backup/small.weights", darknet), 0);
+    assert_non_null(strstr(out, "top 1: 1.000000, top 1: 1.000000, 2 images"));
     /* Stock reads it and sees the same. */
     assert_int_equal(run("%s classifier predict some.data small.cfg backup/small.weights "
                          "03_reddish.ppm",
@@ -163,6 +168,9 @@ static void test_refused(void **state)
         "[net]\nbatch=2\nmax_batches=2\n" NET
         "[convolutional]\nfilters=7\nsize=1\n[yolo]\nmask=0\nanchors=3,3\nclasses=2\n"
         "num=1\n");
+    put("wrongyolo.cfg", "[net]\nbatch=2\nmax_batches=2\n" NET
+                         "[convolutional]\nfilters=8\nsize=1\n[yolo]\nmask=0\nanchors=3,3\n"
+                         "classes=2\nnum=1\n");
     put("empty.list", "\n\n");
     put("nolist.data", "classes=2\ntrain=none.list\nlabels=names.list\nbackup=backup\n");
     put("empty.data", "classes=2\ntrain=empty.list\nlabels=names.list\nbackup=backup\n");
@@ -197,6 +205,7 @@ static void test_refused(void **state)
         {"mgpu train some.data gray.cfg", "images have 3 channels"},
         {"mgpu train some.data three.cfg", "has 3 outputs"},
         {"mgpu train some.data yolo.cfg", "is a detector"},
+        {"mgpu train some.data wrongyolo.cfg", "must have the filters"},
         {"mgpu train nolist.data small.cfg", "list file none.list can not be read"},
         {"mgpu train empty.data small.cfg", "list file empty.list is empty"},
         {"mgpu train labels.data small.cfg", "classes=3, and names.list has 2 labels"},
