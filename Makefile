@@ -6,6 +6,7 @@
 #   make asan tsan  the tests under the sanitizers
 #   make mutants    shows that tests fail where a guard is taken away
 #   make lint       formatting, cppcheck, scripts
+#   make bench      images per second of training, against stock
 #   make memory     the memory of training, against stock
 #   make stock      unpatched Darknet, in build/stock
 #   make digits     a small data set, in build/digits
@@ -22,11 +23,11 @@
 PREFIX ?= /usr/local
 VARIANT ?= $(if $(filter 1,$(PLAIN)),plain,fast)
 OUT := build/$(VARIANT)
-BLAS_LIBS :=
+BLAS_LIBS := $(if $(filter fast,$(VARIANT)),-lopenblas)
 
 all: darknet libdarknet.a libdarknet.so
 
-.PHONY: all variant test asan tsan mutants lint stock memory digits demo install clean distclean \
+.PHONY: all variant test asan tsan mutants lint stock memory bench digits demo install clean distclean \
     run_tests setup_test setup_lint FORCE
 .DELETE_ON_ERROR:
 
@@ -67,7 +68,7 @@ DARKNET_FLAGS = $(DARKNET_COMMON) -Idarknet_mgpu $(STOCK_FLAGS) \
 
 # Ours: strict, and never with fast-math.
 MODULE_FLAGS := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC -pthread -ffp-contract=off $(OPTIMIZE)
-MODULE_INCLUDES := -Idarknet_mgpu -isystem build/darknet/include -isystem build/darknet/src
+MODULE_INCLUDES := $(if $(BLAS_LIBS),-DMGPU_BLAS) -Idarknet_mgpu -isystem build/darknet/include -isystem build/darknet/src
 
 # Objects depend on this file, which changes when the flags do.
 $(OUT)/flags: FORCE
@@ -124,14 +125,16 @@ darknet libdarknet.a libdarknet.so: %: $(OUT)/% FORCE
 
 stock: build/stock.stamp
 
-build/stock.stamp: build/upstream.stamp
-	@echo 'building stock Darknet (build/stock)'
-	@rm -rf build/stock
-	@cp -Rp build/upstream build/stock
-	@mkdir -p build/stock/obj build/stock/backup build/stock/results
-	@$(MAKE) -s -C build/stock all CPP='gcc -x c' GPU=0 CUDNN=0 OPENCV=0 OPENMP=0 DEBUG=0 \
-	    >build/stock.log 2>&1 || { tail -n 20 build/stock.log; \
-	    echo 'stock Darknet does not compile; see build/stock.log' >&2; exit 1; }
+build/stock.stamp: openmp := 0
+build/stock_openmp.stamp: openmp := 1
+build/stock.stamp build/stock_openmp.stamp: build/%.stamp: build/upstream.stamp
+	@echo 'building stock Darknet (build/$*)'
+	@rm -rf build/$*
+	@cp -Rp build/upstream build/$*
+	@mkdir -p build/$*/obj build/$*/backup build/$*/results
+	@$(MAKE) -s -C build/$* all CPP='gcc -x c' GPU=0 CUDNN=0 OPENCV=0 OPENMP=$(openmp) DEBUG=0 \
+	    >build/$*.log 2>&1 || { tail -n 20 build/$*.log; \
+	    echo 'stock Darknet does not compile; see build/$*.log' >&2; exit 1; }
 	@touch $@
 
 # ---- Tests: each tests/test_*.c is a program, each tests/*.sh a test
@@ -150,10 +153,14 @@ $(TEST_PROGRAMS): $(OUT)/tests/%: $(OUT)/tests/%.o $(OUT)/libdarknet.a
 	@$(CC) $(STOCK_FLAGS) $^ -o $@ -lcmocka $(LIBS) -lm -pthread
 
 # Programs of tests/ that are linked with stock Darknet.
+STOCK_CC = @echo 'CC $@' && $(CC) -DSTOCK -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests \
+    -isystem $(@D)/include -isystem $(@D)/src $(DARKNET_CFLAGS) $< $(@D)/libdarknet.a -o $@ -lm -pthread
+
 build/stock/stock_run build/stock/bench_step: build/stock/%: tests/%.c $(wildcard tests/*.h) build/stock.stamp
-	@echo 'CC $@'
-	@$(CC) -DSTOCK -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests -isystem build/stock/include \
-	    -isystem build/stock/src $(DARKNET_CFLAGS) $< build/stock/libdarknet.a -o $@ -lm -pthread
+	$(STOCK_CC)
+
+build/stock_openmp/bench_step: tests/bench_step.c tests/support.h build/stock_openmp.stamp
+	$(STOCK_CC) -fopenmp
 
 $(OUT)/bench_step: $(OUT)/tests/bench_step.o $(OUT)/libdarknet.a
 	@$(CC) $(STOCK_FLAGS) $^ -o $@ $(LIBS) -lm -pthread
@@ -203,6 +210,9 @@ lint_now: $(MODULE_OBJ) $(lint_tests)
 
 memory: stock build/stock/bench_step $(OUT)/bench_step
 	@scripts/memory
+
+bench: build/stock/bench_step build/stock_openmp/bench_step $(OUT)/bench_step
+	@scripts/bench
 
 # ---- The data set and the demonstration
 

@@ -174,6 +174,10 @@ static int begin_section(reader *r)
     }
     r->layer += !first;
     r->outputs += !first && strcmp(r->section, "cost");
+    if(r->layer == 0 && strcmp(r->section, "dropout") == 0) {
+        return mgpu_fail("%s line %d: layer 0: [dropout] needs a layer before it", r->file,
+                         r->line);
+    }
     r->refers = r->steps = r->scales = r->anchors = 0;
     r->mask = -1;
     r->num = r->batch = r->subdivisions = 1;

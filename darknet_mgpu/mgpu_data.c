@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH 3   /* batches in memory: one in use, two ahead */
-#define LOADING 1 /* the generator's streams that loading uses */
+#define DEPTH 3 /* batches in memory: one in use, two ahead */
 
 typedef struct {
     data d;
@@ -72,7 +71,7 @@ static void *load(void *ptr)
         int row = l->next++ % l->rows;
         batch *b = l->ring + number % DEPTH;
         pthread_mutex_unlock(&l->mutex);
-        mgpu_random_begin(l->images.seed, l->first + number, LOADING, row);
+        mgpu_random_begin(l->images.seed, l->first + number, MGPU_DRAW_ROW, row);
         load_row(&l->images, b->d.X.vals[row], b->d.y.vals[row]);
         mgpu_random_end();
         pthread_mutex_lock(&l->mutex);

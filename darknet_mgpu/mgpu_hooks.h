@@ -27,6 +27,15 @@ void mgpu_parsed_options(network *net);
  * returns 0 and the caller moves its running statistics. */
 int mgpu_log_statistics(layer l, network net);
 
+/* For a layer that draws. In a replica: fills x, rows times n floats, with numbers from
+ * [0, 1) that depend on the seed, the step, the layer and the row of the mini-batch, and
+ * returns 1; elsewhere returns 0 and the caller draws as it always did. */
+int mgpu_uniform(network net, float *x, int rows, int n);
+
+/* In place of gemm_cpu's loops; see mgpu_products.h. */
+int mgpu_product(int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+                 const float *b, int ldb, float beta, float *c, int ldc);
+
 /* fprintf and printf that say nothing in a thread that builds or runs a replica. */
 int mgpu_fprintf(FILE *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int mgpu_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -74,6 +74,18 @@ int mgpu_rand(void)
     return (int)(out[0] >> 1);
 }
 
+void mgpu_random_uniform(float *x, size_t n)
+{
+    uint32_t out[4];
+    for(size_t i = 0; i < n; ++i) {
+        if(i % 4 == 0) {
+            mgpu_philox(stream.counter, stream.key, out);
+            ++stream.counter[0];
+        }
+        x[i] = (out[i % 4] >> 8) * 0x1p-24f;
+    }
+}
+
 void mgpu_srand(unsigned int seed)
 {
     atomic_store(&shared_seed, seed);

@@ -6,6 +6,7 @@
 #ifndef MGPU_RANDOM_H
 #define MGPU_RANDOM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* The four words of block `counter` under `key`. */
@@ -15,6 +16,16 @@ void mgpu_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[
  * step (48 bits), purpose (16 bits) and row. Streams do not nest. */
 void mgpu_random_begin(uint64_t seed, uint64_t step, unsigned purpose, uint32_t row);
 void mgpu_random_end(void);
+
+/* Fills x with n numbers of [0, 1) from the stream that this thread has begun. */
+void mgpu_random_uniform(float *x, size_t n);
+
+/* What a stream is drawn for, mgpu_random_begin's `purpose`: each its own streams. */
+enum {
+    MGPU_DRAW_ROW = 1,   /* a row of data: step is the number of the batch */
+    MGPU_DRAW_SCALE = 2, /* the size of the next batches */
+    MGPU_DRAW_LAYER = 16 /* and up, by layer number: step is the number of the mini-batch */
+};
 
 /* While `mute` is not 0, this thread's draws are all 0 and use nothing up. */
 void mgpu_random_mute(int mute);

@@ -56,6 +56,19 @@ int mgpu_log_statistics(layer l, network net)
     return 1;
 }
 
+int mgpu_uniform(network net, float *x, int rows, int n)
+{
+    const mgpu_replica *r = net.mgpu;
+    if(!r || net.replicas) return 0;
+    size_t minibatch = *net.seen / r->shared->root->batch;
+    for(int i = 0; i < rows; ++i) {
+        mgpu_random_begin(r->shared->seed, minibatch, MGPU_DRAW_LAYER + net.index, r->row + i);
+        mgpu_random_uniform(x + (size_t)i * n, n);
+    }
+    mgpu_random_end();
+    return 1;
+}
+
 static void move_into(float **field, float *arena, size_t length, int keep)
 {
     if(keep) memcpy(arena, *field, length * sizeof(float));

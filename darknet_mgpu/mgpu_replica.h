@@ -9,6 +9,7 @@ typedef struct {
     const char *cfg;
     network *root;
     const mgpu_layout *layout;
+    unsigned long long seed; /* of what layers draw */
     float *weights; /* the root's arena W, which host replicas read in place */
     float *running; /* the root's arena R, likewise */
 } mgpu_shared;
@@ -19,6 +20,7 @@ typedef struct {
     int capacity;     /* rows that `net` was built for; 0: not built yet */
     network *net;     /* Darknet's network; its activations are its own */
     float *gradients; /* arena of layout->learned floats; zero when an update begins */
+    int row;          /* of the mini-batch: where the running slice begins */
     float *log; /* where the running slice's batch statistics go; layout->running floats */
 } mgpu_replica;
 

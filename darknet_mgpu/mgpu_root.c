@@ -1,6 +1,7 @@
 /* mgpu_root.c: what the module keeps beside a root, made and freed. */
 #include "mgpu_root.h"
 #include "mgpu_error.h"
+#include "mgpu_products.h"
 #include "mgpu_statistics.h"
 #include "mgpu_step.h"
 
@@ -92,6 +93,7 @@ static int make_replicas(mgpu *m, const mgpu_options *o)
     sizes.min_rows = mgpu_min_rows(root);
     m->shared.layout = &m->layout;
     m->shared.root = root;
+    m->shared.seed = o->seed;
     m->shared.weights = m->weights;
     m->shared.running = m->running;
     for(int i = 0; i < m->n; ++i) {
@@ -131,6 +133,7 @@ static mgpu *make_mgpu(network *root, const char *cfg, const mgpu_options *o)
  * as Darknet made it. */
 int mgpu_root_make(network *root, const char *cfg, const mgpu_options *o)
 {
+    mgpu_products_by_one_thread();
     mgpu *m = make_mgpu(root, cfg, o);
     if(!m) return -1;
     root->replicas = m->nets;

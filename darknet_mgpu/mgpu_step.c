@@ -71,6 +71,7 @@ static void run_slice(mgpu *m, int i)
     const mgpu_slice *s = m->slices + i;
     mgpu_replica *r = m->replicas + s->replica;
     mgpu_replica_set_rows(r, s->rows);
+    r->row = s->row;
     r->log = m->logs + i * m->layout.running;
     scatter(m, s, r->net);
     forward_backward(m, s, r->net);

@@ -60,6 +60,7 @@ static const mgpu_layer_kind layer_kinds[] = {
     {UPSAMPLE, "upsample", .nkinds = 0},
     {REORG, "reorg", .nkinds = 0},
     {ACTIVE, "activation", .nkinds = 0},
+    {DROPOUT, "dropout", .nkinds = 0},
     {SOFTMAX, "softmax", .nkinds = 0},
     {LOGXENT, "logistic", .nkinds = 0},
     {COST, "cost", .nkinds = 0},
@@ -77,7 +78,6 @@ static const mgpu_layer_kind layer_kinds[] = {
     {L2NORM, "l2norm", LATER},
     {NORMALIZATION, "normalization", LATER},
     {CROP, "crop", LATER},
-    {DROPOUT, "dropout", LATER},
 };
 
 const mgpu_layer_kind *mgpu_layer_kind_of(const layer *l)

@@ -50,6 +50,7 @@ static void test_bad(void **state)
         {"\1\2\3rubbish", "is this a cfg file?"},
         {"[convolutional]\nfilters=2\n", "line 1: [convolutional]: the first section"},
         {NET "[net]\n", "line 3: [net]: the first section, and no other"},
+        {NET "[dropout]\n[softmax]\n", "line 3: layer 0: [dropout] needs a layer before it"},
         {NET "[softmax]\n[nonesuch]\n", "line 4: layer 1: [nonesuch] is not a layer"},
         {"[net]\nbatch=0\n[softmax]\n", "line 2: [net] batch=0"},
         {"[net]\nbatch=-4\n[softmax]\n", "batch=-4"},

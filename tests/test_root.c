@@ -89,9 +89,9 @@ static void test_refused(void **state)
     refuse(&o, "/nonexistent/a.weights", "can not be read");
     refuse(&o, cfg, "another cfg");
     FILE *fp = fopen(cfg, "a");
-    fputs("[dropout]\nprobability=.5\n", fp);
+    fputs("[l2norm]\n", fp);
     fclose(fp);
-    refuse(&o, 0, "layer 8: [dropout]");
+    refuse(&o, 0, "layer 8: [l2norm]");
     char *kept = strdup(cfg);
     strcpy(cfg, getenv("MGPU_SCRATCH"));
     refuse(&o, 0, "not a regular file");

@@ -98,7 +98,7 @@ static void test_refused(void **state)
 {
     (void)state;
     static const char *const refused[][2] = {
-        {"[dropout]\nprobability=.5\n", "[dropout]"},
+        {"[lstm]\noutput=4\n", "[lstm]"},
         {"[local]\nfilters=2\nsize=3\nstride=1\npad=1\n", "[local]"},
         {"[deconvolutional]\nfilters=2\nsize=2\nstride=2\n", "[deconvolutional]"},
         {"[batchnorm]\n", "[batchnorm]"},
