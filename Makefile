@@ -140,6 +140,7 @@ build/stock.stamp build/stock_openmp.stamp: build/%.stamp: build/upstream.stamp
 # ---- Tests: each tests/test_*.c is a program, each tests/*.sh a test
 
 TESTS ?= $(patsubst tests/%.c,%,$(wildcard tests/test_*.c)) $(wildcard tests/*.sh)
+FAST_TESTS := test_products test_loops test_contract
 TEST_PROGRAMS = $(addprefix $(OUT)/,$(patsubst %.c,%,$(wildcard tests/test_*.c)))
 STOCK_RUN = $(if $(wildcard tests/stock_run.c),build/stock/stock_run)
 
@@ -168,7 +169,9 @@ $(OUT)/bench_step: $(OUT)/tests/bench_step.o $(OUT)/libdarknet.a
 run_tests: variant $(TEST_PROGRAMS)
 	@scripts/run_tests $(VARIANT) $(TESTS)
 
+# The build for speed first, as far as it differs; then the one to compare with stock.
 test: setup_test stock $(STOCK_RUN)
+	@$(MAKE) --no-print-directory VARIANT=fast TESTS="$(FAST_TESTS)" run_tests
 	@$(MAKE) --no-print-directory VARIANT=plain run_tests
 
 asan tsan: setup_test stock $(STOCK_RUN)

@@ -36,6 +36,14 @@ int mgpu_uniform(network net, float *x, int rows, int n);
 int mgpu_product(int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
                  const float *b, int ldb, float beta, float *c, int ldc);
 
+/* In place of Darknet's loops where they return 1; see mgpu_loops.h. */
+int mgpu_im2col(const float *image, int channels, int height, int width, int size, int stride,
+                int pad, float *columns);
+int mgpu_col2im(const float *columns, int channels, int height, int width, int size, int stride,
+                int pad, float *image);
+int mgpu_activate(float *x, int n, ACTIVATION a);
+int mgpu_gradient(const float *x, int n, ACTIVATION a, float *delta);
+
 /* fprintf and printf that say nothing in a thread that builds or runs a replica. */
 int mgpu_fprintf(FILE *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int mgpu_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,0 +1,57 @@
+// in src/im2col.c: mgpu_hooks mgpu_im2col
+// in src/col2im.c: mgpu_hooks mgpu_col2im
+// in src/activations.c: mgpu_hooks mgpu_activate mgpu_gradient
+//
+// The loops that a step spends its time in can be the module's.
+
+@ includes @
+@@
+(
+#include "im2col.h"
++ #include "mgpu_hooks.h"
+|
+#include "activations.h"
++ #include "mgpu_hooks.h"
+|
+#include <math.h>
++ #include "mgpu_hooks.h"
+)
+
+@ to_columns @
+identifier im, channels, height, width, ksize, stride, pad, col;
+@@
+void im2col_cpu(float *im, int channels, int height, int width, int ksize, int stride, int pad,
+                float *col)
+{
++   if(mgpu_im2col(im, channels, height, width, ksize, stride, pad, col)) return;
+    ...
+}
+
+@ from_columns @
+identifier im, channels, height, width, ksize, stride, pad, col;
+@@
+void col2im_cpu(float *col, int channels, int height, int width, int ksize, int stride, int pad,
+                float *im)
+{
++   if(mgpu_col2im(col, channels, height, width, ksize, stride, pad, im)) return;
+    ...
+}
+
+@ forward @
+identifier x, n, a;
+typedef ACTIVATION;
+@@
+void activate_array(float *x, const int n, const ACTIVATION a)
+{
++   if(mgpu_activate(x, n, a)) return;
+    ...
+}
+
+@ backward @
+identifier x, n, a, delta;
+@@
+void gradient_array(const float *x, const int n, const ACTIVATION a, float *delta)
+{
++   if(mgpu_gradient(x, n, a, delta)) return;
+    ...
+}
