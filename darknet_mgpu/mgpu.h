@@ -25,6 +25,7 @@ typedef struct {
     int cpu_merge;           /* 1: gradients are merged and applied on the host */
     int cpu_relocation;      /* 1: the root lives in host memory */
     int sync_bn;             /* 1: batch normalisation over a cut mini-batch; not there yet */
+    int verbose;             /* 1: detection layers print their line, one a mini-batch */
     unsigned long long seed; /* of the initial weights */
 } mgpu_options;
 

@@ -1,12 +1,12 @@
-/* mgpu_data.c: seeded batches of images, loaded ahead of the step. */
+/* mgpu_data.c: seeded batches of rows, loaded ahead of the step. */
 #include "mgpu_data.h"
 #include "mgpu_error.h"
 #include "mgpu_random.h"
-#include "image.h" /* random_augment_image */
+#include "data.h" /* load_data_blocking */
+#include "mgpu_hooks.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define DEPTH 3 /* batches in memory: one in use, two ahead */
 
@@ -16,7 +16,7 @@ typedef struct {
 } batch;
 
 struct mgpu_loader {
-    mgpu_images images;
+    mgpu_source source;
     int rows;
     size_t first;
     pthread_t *threads;
@@ -33,29 +33,54 @@ struct mgpu_loader {
     int stop;
 };
 
-int mgpu_class_of(const char *path, char **labels, int classes)
+static _Thread_local int no_flip;
+
+int mgpu_flip(void)
 {
-    for(int k = 0; k < classes; ++k) {
-        if(strstr(path, labels[k])) return k;
-    }
-    return -1;
+    int drawn = mgpu_rand() % 2;
+    return drawn && !no_flip;
 }
 
-static void load_row(const mgpu_images *o, float *x, float *y)
+void mgpu_source_sides(const mgpu_source *s, size_t batch, load_args *args)
 {
-    char *path = o->paths[mgpu_rand() % o->npaths];
-    image im = load_image_color(path, 0, 0);
-    image crop =
-        o->center ? center_crop_image(im, o->w, o->h)
-                  : random_augment_image(im, o->angle, o->aspect, o->min, o->max, o->w, o->h);
-    if(o->flip && mgpu_rand() % 2) flip_image(crop);
-    random_distort_image(crop, o->hue, o->saturation, o->exposure);
-    memcpy(x, crop.data, sizeof(float) * o->w * o->h * 3);
-    free_image(crop);
-    free_image(im);
-    int n = 0;
-    for(int k = 0; k < o->classes; ++k) n += y[k] = strstr(path, o->labels[k]) != 0;
-    if(n != 1) fprintf(stderr, "mgpu: %s contains %d of the labels, not one\n", path, n);
+    const mgpu_scales *scales = &s->scales;
+    if(scales->every) {
+        size_t first = batch - batch % scales->every;
+        mgpu_random_begin(s->seed, first, MGPU_DRAW_SCALE, 0);
+        args->w = args->h = args->size = (mgpu_rand() % scales->count + scales->least) * 32;
+        mgpu_random_end();
+        if(scales->last && first + 200 > scales->end) {
+            args->w = args->h = args->size = scales->last;
+        }
+    }
+    if(s->max_ratio > 0) {
+        args->min = s->min_ratio * args->w;
+        args->max = s->max_ratio * args->w;
+    }
+}
+
+/* Row `row` of batch `number`, as Darknet loads one image. */
+static void load_row(const mgpu_source *s, size_t number, int row, data *d)
+{
+    load_args args = s->args;
+    mgpu_source_sides(s, number, &args);
+    no_flip = !s->flip;
+    mgpu_random_begin(s->seed, number, MGPU_DRAW_ROW, row);
+    args.paths = s->paths + mgpu_rand() % s->npaths;
+    args.n = args.m = 1;
+    args.d = d;
+    load_data_blocking(args);
+    mgpu_random_end();
+}
+
+static void take_row(data *batch, int row, data *one)
+{
+    free(batch->X.vals[row]);
+    free(batch->y.vals[row]);
+    batch->X.vals[row] = one->X.vals[0];
+    batch->y.vals[row] = one->y.vals[0];
+    free(one->X.vals);
+    free(one->y.vals);
 }
 
 static void *load(void *ptr)
@@ -71,17 +96,19 @@ static void *load(void *ptr)
         int row = l->next++ % l->rows;
         batch *b = l->ring + number % DEPTH;
         pthread_mutex_unlock(&l->mutex);
-        mgpu_random_begin(l->images.seed, l->first + number, MGPU_DRAW_ROW, row);
-        load_row(&l->images, b->d.X.vals[row], b->d.y.vals[row]);
-        mgpu_random_end();
+        data one = {0};
+        load_row(&l->source, l->first + number, row, &one);
+        take_row(&b->d, row, &one);
         pthread_mutex_lock(&l->mutex);
+        b->d.X.cols = one.X.cols;
+        b->d.y.cols = one.y.cols;
         if(--b->left == 0) pthread_cond_signal(&l->ready);
     }
     pthread_mutex_unlock(&l->mutex);
     return 0;
 }
 
-mgpu_loader *mgpu_loader_make(const mgpu_images *images, int rows, size_t first, int threads)
+mgpu_loader *mgpu_loader_make(const mgpu_source *source, int rows, size_t first, int threads)
 {
     mgpu_loader *l = calloc(1, sizeof *l);
     if(l) l->threads = calloc(threads, sizeof *l->threads);
@@ -90,7 +117,7 @@ mgpu_loader *mgpu_loader_make(const mgpu_images *images, int rows, size_t first,
         mgpu_fail("no memory to load images");
         return 0;
     }
-    l->images = *images;
+    l->source = *source;
     l->rows = rows;
     l->first = first;
     pthread_mutex_init(&l->mutex, 0);
@@ -98,8 +125,8 @@ mgpu_loader *mgpu_loader_make(const mgpu_images *images, int rows, size_t first,
     pthread_cond_init(&l->ready, 0);
     for(int i = 0; i < DEPTH; ++i) {
         l->ring[i].left = rows;
-        l->ring[i].d.X = make_matrix(rows, images->w * images->h * 3);
-        l->ring[i].d.y = make_matrix(rows, images->classes);
+        l->ring[i].d.X = (matrix){.rows = rows, .vals = calloc(rows, sizeof(float *))};
+        l->ring[i].d.y = (matrix){.rows = rows, .vals = calloc(rows, sizeof(float *))};
     }
     for(; l->nthreads < threads; ++l->nthreads) {
         if(pthread_create(l->threads + l->nthreads, 0, load, l)) {

@@ -53,6 +53,9 @@ int mgpu_rand(void);
 void mgpu_srand(unsigned int seed);
 float mgpu_rand_normal(void);
 
+/* In place of rand() % 2 for mirroring an image: 0 where the cfg says flip=0. */
+int mgpu_flip(void);
+
 /* Where this thread keeps why its last image could not be read. */
 const char **mgpu_image_reason(void);
 

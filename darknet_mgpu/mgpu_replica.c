@@ -9,6 +9,10 @@
 #include <string.h>
 
 static _Thread_local int building_rows, silent;
+static _Thread_local struct {
+    mgpu_line *lines;
+    int room;
+} kept;
 
 void mgpu_building(int rows)
 {
@@ -19,6 +23,12 @@ void mgpu_building(int rows)
 void mgpu_silence(int on)
 {
     silent = on;
+}
+
+void mgpu_keep_lines(mgpu_line *lines, int n)
+{
+    kept.lines = lines;
+    kept.room = n;
 }
 
 void mgpu_parsed_options(network *net)
@@ -38,10 +48,15 @@ int mgpu_fprintf(FILE *f, const char *format, ...)
 
 int mgpu_printf(const char *format, ...)
 {
-    if(silent || building_rows) return 0;
     va_list args;
     va_start(args, format);
-    int n = vprintf(format, args);
+    int n = 0;
+    if(kept.room > 0) {
+        mgpu_line_set(kept.lines++, format, args);
+        --kept.room;
+    } else if(!silent && !building_rows) {
+        n = vprintf(format, args);
+    }
     va_end(args);
     return n;
 }

@@ -2,6 +2,7 @@
 #ifndef MGPU_REPLICA_H
 #define MGPU_REPLICA_H
 
+#include "mgpu_lines.h"
 #include "mgpu_tensors.h"
 
 /* What all replicas of one root share. */
@@ -56,5 +57,9 @@ void mgpu_building(int rows);
 
 /* The calling thread runs replicas: Darknet's layers print nothing in it. */
 void mgpu_silence(int silent);
+
+/* In a silent thread: the next `n` lines that layers print are kept in `lines`; more are
+ * dropped. n = 0: all are. */
+void mgpu_keep_lines(mgpu_line *lines, int n);
 
 #endif

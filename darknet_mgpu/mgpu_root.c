@@ -26,6 +26,7 @@ static void free_mgpu(mgpu *m)
     free(m->slices);
     free(m->logs);
     free(m->slice_costs);
+    free(m->lines);
     free(m->rules);
     free(m->weights);
     free(m->updates);
@@ -120,6 +121,7 @@ static mgpu *make_mgpu(network *root, const char *cfg, const mgpu_options *o)
     if(status == 0) status = make_arenas(m);
     if(status == 0) {
         list_layers(m);
+        m->nlines = o->verbose ? m->ngathered : 0;
         mgpu_replica_attach(root, &m->layout, m->weights, m->updates, m->running, 1);
         status = make_replicas(m, o);
         if(status < 0) mgpu_replica_detach(root, &m->layout);

@@ -41,6 +41,8 @@ typedef struct {
     size_t logs_size;
     float *slice_costs; /* nslices times ncosts */
     size_t slice_costs_size;
+    int nlines;       /* that a slice keeps of what its layers print: 0, or ngathered */
+    mgpu_line *lines; /* nslices times nlines */
     mgpu_rows rows;   /* from the step's first mini-batch on */
     int minibatches;  /* of the step */
     mgpu_rule *rules; /* one per tensor, of the update */

@@ -74,7 +74,9 @@ static void run_slice(mgpu *m, int i)
     r->row = s->row;
     r->log = m->logs + i * m->layout.running;
     scatter(m, s, r->net);
+    mgpu_keep_lines(m->lines + (size_t)i * m->nlines, m->rows.y ? m->nlines : 0);
     forward_backward(m, s, r->net);
+    mgpu_keep_lines(0, 0);
     for(int c = 0; c < m->ncosts; ++c) {
         m->slice_costs[i * m->ncosts + c] = r->net->layers[m->costs[c]].cost[0];
     }
@@ -151,6 +153,24 @@ static void merge_statistics(mgpu *m, int k)
     mgpu_replay(m->root, &m->layout, n, rows, logs);
 }
 
+/* The detection layers' lines of mini-batch k. */
+static void print_lines(const mgpu *m, int k)
+{
+    int rows[m->n];
+    mgpu_line lines[m->n], merged;
+    for(int j = 0; j < m->nlines; ++j) {
+        int n = 0;
+        for(int i = 0; i < m->nslices; ++i) {
+            if(m->slices[i].minibatch != k) continue;
+            rows[n] = m->slices[i].rows;
+            lines[n++] = m->lines[i * m->nlines + j];
+        }
+        if(!lines[0].format) break;
+        mgpu_line_merge(lines, rows, n, &merged);
+        mgpu_line_print(&merged);
+    }
+}
+
 /* ---- one step ---- */
 
 static void fit_replica(void *arg, int worker)
@@ -203,6 +223,11 @@ int mgpu_step_plan(mgpu *m, const mgpu_plan_sizes *sizes)
     if(!slices) return mgpu_fail("no memory for a plan of %d slices", n);
     m->slices = slices;
     m->nslices = mgpu_plan(sizes, slices);
+    if(m->nlines) {
+        free(m->lines);
+        m->lines = calloc((size_t)n * m->nlines, sizeof *m->lines);
+        if(!m->lines) return mgpu_fail("no memory for the layers' lines");
+    }
     m->minibatches = sizes->count;
     if(grow(&m->logs, &m->logs_size, n * m->layout.running) < 0) return -1;
     if(grow(&m->slice_costs, &m->slice_costs_size, (size_t)n * m->ncosts) < 0) return -1;
@@ -257,6 +282,7 @@ static int train_step(mgpu *m, int cut, int count, float *sum)
     for(int k = 0; k < count; ++k) {
         *sum += merge_costs(m, k);
         merge_statistics(m, k);
+        print_lines(m, k);
     }
     *root->seen += (size_t)count * root->batch;
     m->update = *root->seen / root->batch % root->subdivisions == 0;

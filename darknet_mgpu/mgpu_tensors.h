@@ -26,6 +26,7 @@ typedef struct {
     LAYER_TYPE type;
     const char *name;    /* as a cfg spells it */
     const char *refused; /* why it can not be replicated; NULL: it can */
+    int resized;         /* 1: resize_network can do it */
     int gathered;        /* 1: its outputs are merged into the root even in mid-network */
     int nkinds;
     const mgpu_tensor_kind *kinds;

@@ -1,6 +1,7 @@
 /* mgpu_valid.c: darknet mgpu valid <data> <cfg> <weights> ... */
 #include "mgpu_command.h"
 #include "mgpu_error.h"
+#include "mgpu_task.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static void count(score *s, float *output, int outputs, int truth, int top)
 }
 
 /* Predicts all images, a batch at a time; the last batch may be short. */
-static int validate(network *net, const mgpu_classes *c, score *s)
+static int validate(network *net, const mgpu_dataset *c, score *s)
 {
     float *x = calloc((size_t)net->batch * net->inputs, sizeof *x);
     if(!x) return mgpu_fail("no memory for a batch of %d images", net->batch);
@@ -62,11 +63,12 @@ int mgpu_command_valid(int argc, char **argv)
        mgpu_choose_devices(&devices, ngpus, &o) < 0) {
         return 1;
     }
-    mgpu_classes c;
+    mgpu_dataset c;
     score s = {0};
-    if(mgpu_read_classes(words[0], "valid", "data/train.list", &c) < 0) return 1;
+    if(mgpu_dataset_read(words[0], "valid", "data/train.list", &c) < 0) return 1;
     network *net = mgpu_load_network(words[1], words[2], 0, &o);
-    int status = net ? mgpu_check_classifier(net, &c, words[1]) : -1;
+    const mgpu_task *task = net ? mgpu_task_of(net, &c, "classifier", words[1]) : 0;
+    int status = task && mgpu_check_images(&c) == 0 ? task->check(net, &c, words[1]) : -1;
     if(status == 0 && (c.top < 1 || c.top > c.classes)) {
         status = mgpu_fail("%s: top=%d is not within 1..%d", words[0], c.top, c.classes);
     }
@@ -76,6 +78,6 @@ int mgpu_command_valid(int argc, char **argv)
                (float)s.topk / s.done, s.done);
     }
     if(net) free_network(net);
-    mgpu_free_classes(&c);
+    mgpu_dataset_free(&c);
     return status < 0;
 }

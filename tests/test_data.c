@@ -15,17 +15,18 @@
 static char *paths[IMAGES];
 static char *labels[] = {"cat", "dog"};
 
-static mgpu_images images(void)
+static mgpu_source images(void)
 {
-    mgpu_images o = {.paths = paths, .npaths = IMAGES, .labels = labels, .classes = 2};
-    o.w = o.h = o.min = 12;
-    o.max = 16;
-    o.flip = 1;
-    o.angle = 10;
-    o.aspect = 1.2;
-    o.hue = .1;
-    o.saturation = o.exposure = 1.5;
-    o.seed = 3;
+    mgpu_source o = {.paths = paths, .npaths = IMAGES, .flip = 1, .seed = 3};
+    o.args.type = CLASSIFICATION_DATA;
+    o.args.labels = labels;
+    o.args.classes = 2;
+    o.args.w = o.args.h = o.args.size = o.args.min = 12;
+    o.args.max = 16;
+    o.args.angle = 10;
+    o.args.aspect = 1.2;
+    o.args.hue = .1;
+    o.args.saturation = o.args.exposure = 1.5;
     return o;
 }
 
@@ -34,10 +35,15 @@ static int setup(void **state)
     (void)state;
     for(int i = 0; i < IMAGES; ++i) {
         paths[i] = malloc(600);
-        snprintf(paths[i], 600, "%s/%d_%s.ppm", getenv("MGPU_SCRATCH"), i, labels[i % 2]);
+        snprintf(paths[i], 600, "%s/%d_%s.jpg", getenv("MGPU_SCRATCH"), i, labels[i % 2]);
         FILE *fp = fopen(paths[i], "wb");
         fprintf(fp, "P6\n20 18\n255\n");
         for(int k = 0; k < 20 * 18 * 3; ++k) fputc(mix(i, k) & 255, fp);
+        fclose(fp);
+        char label[600];
+        snprintf(label, 600, "%s/%d_%s.txt", getenv("MGPU_SCRATCH"), i, labels[i % 2]);
+        fp = fopen(label, "w");
+        fprintf(fp, "%d 0.25 0.5 0.2 0.4\n", i % 2);
         fclose(fp);
     }
     return 0;
@@ -51,11 +57,11 @@ static int teardown(void **state)
 }
 
 /* Batches first..first+n-1, as one array. */
-static float *batches(mgpu_images o, size_t first, int n, int threads)
+static float *batches(mgpu_source o, size_t first, int n, int threads)
 {
     mgpu_loader *l = mgpu_loader_make(&o, ROWS, first, threads);
     assert_non_null(l);
-    int width = o.w * o.h * 3 + o.classes;
+    int width = o.args.w * o.args.h * 3 + (o.args.num_boxes ? 5 * o.args.num_boxes : 2);
     float *all = malloc(sizeof(float) * n * ROWS * width);
     for(int b = 0; b < n; ++b) {
         data d = mgpu_loader_next(l);
@@ -92,7 +98,7 @@ static void test_threads_make_no_difference(void **state)
 static void test_seed(void **state)
 {
     (void)state;
-    mgpu_images o = images();
+    mgpu_source o = images();
     float *a = batches(o, 0, 2, 2);
     o.seed = 4;
     float *b = batches(o, 0, 2, 2);
@@ -106,11 +112,11 @@ static void test_seed(void **state)
 static void test_plain_images(void **state)
 {
     (void)state;
-    mgpu_images o = images();
-    o.center = 1;
+    mgpu_source o = images();
+    o.args.center = 1;
     o.flip = 0;
-    o.hue = 0;
-    o.saturation = o.exposure = 1;
+    o.args.hue = 0;
+    o.args.saturation = o.args.exposure = 1;
     float *a = batches(o, 0, 6, 2);
     for(int r = 0; r < 6 * ROWS; ++r) {
         int known = 0;
@@ -127,19 +133,85 @@ static void test_plain_images(void **state)
     free(a);
 }
 
-static void test_class_of(void **state)
+/* Boxes follow the images through jitter and mirroring; the same for any threads. */
+static void test_boxes(void **state)
 {
     (void)state;
-    assert_int_equal(mgpu_class_of("a/3_dog.png", labels, 2), 1);
-    assert_int_equal(mgpu_class_of("a/3_cow.png", labels, 2), -1);
-    assert_int_equal(mgpu_class_of("cat_dog", labels, 2), 0);
+    mgpu_source o = images();
+    o.args.type = DETECTION_DATA;
+    o.args.num_boxes = 2;
+    o.args.jitter = .3;
+    float *one = batches(o, 3, 4, 1), *many = batches(o, 3, 4, 5);
+    size_t width = 12 * 12 * 3 + 10;
+    assert_memory_equal(one, many, sizeof(float) * 4 * ROWS * width);
+    int mirrored = 0;
+    for(int r = 0; r < 4 * ROWS; ++r) {
+        const float *box = one + r * width + 12 * 12 * 3;
+        assert_true(box[0] > 0 && box[0] < 1 && box[2] > 0 && box[2] <= 1);
+        assert_true(box[4] == 0 || box[4] == 1);
+        assert_true(box[5] == 0); /* one box an image */
+        mirrored += box[0] > .5f;  /* all are drawn left of the middle */
+    }
+    assert_in_range(mirrored, 1, 4 * ROWS - 1);
+    o.flip = 0;
+    o.args.jitter = 0;
+    free(one);
+    one = batches(o, 3, 4, 2);
+    for(int r = 0; r < 4 * ROWS; ++r) {
+        const float *box = one + r * width + 12 * 12 * 3;
+        assert_true(box[0] < .5f);
+    }
+    free(one);
+    free(many);
+}
+
+/* Multi-scale: sides are drawn per block of batches, of the seed, and the last are fixed. */
+static void test_scales(void **state)
+{
+    (void)state;
+    mgpu_source o = images();
+    load_args a = {0};
+    o.min_ratio = .5;
+    o.max_ratio = 2;
+    mgpu_source_sides(&o, 7, &a);
+    assert_int_equal(a.w, 0); /* not multi-scale: as they are */
+    o.scales = (mgpu_scales){.every = 10, .least = 10, .count = 10, .last = 608, .end = 1000};
+    int sides[100], seen[20] = {0}, kinds = 0;
+    for(int b = 0; b < 1000; ++b) {
+        mgpu_source_sides(&o, b, &a);
+        assert_true(a.w == a.h && a.w == a.size && a.w % 32 == 0);
+        assert_true(a.min == a.w / 2 && a.max == a.w * 2);
+        if(b % 10) assert_int_equal(a.w, sides[b / 10]);
+        sides[b / 10] = a.w;
+        assert_in_range(a.w, 320, 608);
+        if(b > 800) assert_true(b % 10 || a.w == 608);
+        ++seen[a.w / 32];
+    }
+    for(int i = 10; i < 20; ++i) kinds += seen[i] > 0;
+    assert_int_equal(kinds, 10);
+    o.seed = 9;
+    int same = 0;
+    for(int b = 0; b < 80; ++b) {
+        mgpu_source_sides(&o, b * 10, &a);
+        same += a.w == sides[b];
+    }
+    assert_in_range(same, 0, 30);
+    /* The rows have them. */
+    o.scales = (mgpu_scales){.every = 2, .least = 1, .count = 3};
+    mgpu_loader *l = mgpu_loader_make(&o, ROWS, 5, 3);
+    for(int b = 5; b < 15; ++b) {
+        data d = mgpu_loader_next(l);
+        mgpu_source_sides(&o, b, &a);
+        assert_int_equal(d.X.cols, a.w * a.w * 3);
+    }
+    mgpu_loader_free(l);
 }
 
 /* A loader that nobody asks stops at once, and one that is asked for a while too. */
 static void test_stop(void **state)
 {
     (void)state;
-    mgpu_images o = images();
+    mgpu_source o = images();
     mgpu_loader_free(mgpu_loader_make(&o, ROWS, 0, 4));
     mgpu_loader_free(0);
 }
@@ -150,7 +222,8 @@ int main(void)
         cmocka_unit_test(test_threads_make_no_difference),
         cmocka_unit_test(test_seed),
         cmocka_unit_test(test_plain_images),
-        cmocka_unit_test(test_class_of),
+        cmocka_unit_test(test_boxes),
+        cmocka_unit_test(test_scales),
         cmocka_unit_test(test_stop),
     };
     return cmocka_run_group_tests_name("data", tests, setup, teardown);

@@ -1,0 +1,239 @@
+/* mgpu_dataset.c: a .data file, with the images, labels and boxes that it leads to. */
+#include "mgpu_dataset.h"
+#include "mgpu_error.h"
+#include "mgpu_file.h"
+#include "option_list.h" /* kvp */
+#include "utils.h"       /* find_replace */
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LONGEST_PATH 4000 /* Darknet builds a label's path in 4096 bytes */
+
+static int check_file(const char *file, const char *what)
+{
+    FILE *fp = mgpu_open(file, what);
+    if(fp) fclose(fp);
+    return fp ? 0 : -1;
+}
+
+/* The lines of a file that are not empty; *n of them. */
+static char **read_lines(const char *file, const char *what, int *n)
+{
+    if(check_file(file, what) < 0) return 0;
+    list *lines = get_paths((char *)file);
+    char **array = (char **)list_to_array(lines);
+    *n = 0;
+    for(int i = 0; i < lines->size; ++i) {
+        array[i][strcspn(array[i], "\r")] = 0;
+        if(array[i][0])
+            array[(*n)++] = array[i];
+        else
+            free(array[i]);
+    }
+    free_list(lines);
+    if(*n) return array;
+    free(array);
+    mgpu_fail("%s %s is empty", what, file);
+    return 0;
+}
+
+static void free_lines(char **lines, int n)
+{
+    for(int i = 0; i < n; ++i) free(lines[i]);
+    free(lines);
+}
+
+int mgpu_dataset_read(const char *file, const char *key, const char *list_default,
+                      mgpu_dataset *d)
+{
+    *d = (mgpu_dataset){.file = file};
+    if(check_file(file, "data file") < 0) return -1;
+    d->options = read_data_cfg((char *)file);
+    for(node *at = d->options->front; at; at = at->next) { /* a file with CRLF lines */
+        kvp *pair = at->val;
+        pair->val[strcspn(pair->val, "\r")] = 0;
+    }
+    d->backup = option_find_str(d->options, "backup", "/backup/");
+    d->list = option_find_str(d->options, (char *)key, (char *)list_default);
+    d->classes = option_find_int_quiet(d->options, "classes", 2);
+    d->top = option_find_int_quiet(d->options, "top", 1);
+    d->tag = option_find_int_quiet(d->options, "tag", 0);
+    d->paths = read_lines(d->list, "list file", &d->npaths);
+    if(d->paths) return 0;
+    mgpu_dataset_free(d);
+    return -1;
+}
+
+int mgpu_dataset_labels(mgpu_dataset *d)
+{
+    char *labels = option_find_str(d->options, "labels", "data/labels.list");
+    d->labels = read_lines(labels, "labels file", &d->nlabels);
+    if(!d->labels) return -1;
+    if(d->classes >= 1 && d->nlabels >= d->classes) return 0;
+    return mgpu_fail("%s: classes=%d, and %s has %d labels", d->file, d->classes, labels,
+                     d->nlabels);
+}
+
+void mgpu_dataset_free(mgpu_dataset *d)
+{
+    free_lines(d->labels, d->nlabels);
+    free_lines(d->paths, d->npaths);
+    for(node *at = d->options ? d->options->front : 0; at; at = at->next) {
+        kvp *pair = at->val;
+        free(pair->key); /* the whole line, value included */
+        free(pair);
+    }
+    if(d->options) free_list(d->options);
+    *d = (mgpu_dataset){0};
+}
+
+int mgpu_class_of(const char *path, char **labels, int classes)
+{
+    for(int k = 0; k < classes; ++k) {
+        if(strstr(path, labels[k])) return k;
+    }
+    return -1;
+}
+
+int mgpu_check_images(const mgpu_dataset *d)
+{
+    for(int i = 0; i < d->npaths; ++i) {
+        struct stat st;
+        const char *path = d->paths[i];
+        if(strlen(path) > LONGEST_PATH) {
+            return mgpu_fail("%s: image %d: its path has more than %d bytes", d->list, i + 1,
+                             LONGEST_PATH);
+        }
+        if(stat(path, &st) < 0 || access(path, R_OK) < 0) {
+            return mgpu_fail("%s: image %d of %d, %s, is not there or can not be read; paths "
+                             "are taken from the working directory",
+                             d->list, i + 1, d->npaths, path);
+        }
+        if(!S_ISREG(st.st_mode)) {
+            return mgpu_fail("%s: image %d of %d, %s, is not a regular file", d->list, i + 1,
+                             d->npaths, path);
+        }
+    }
+    return 0;
+}
+
+int mgpu_check_class_labels(const mgpu_dataset *d)
+{
+    int wrong = 0, first = 0;
+    for(int i = d->npaths - 1; i >= 0; --i) {
+        int n = 0;
+        for(int k = 0; k < d->classes; ++k) n += strstr(d->paths[i], d->labels[k]) != 0;
+        if(n == 1) continue;
+        ++wrong;
+        first = i;
+    }
+    if(wrong == d->npaths) {
+        return mgpu_fail("%s: no image's path contains exactly one of the labels of %s; e.g. %s",
+                         d->list, d->file, d->paths[0]);
+    }
+    if(wrong) {
+        fprintf(stderr, "mgpu: %s: %d of %d images have not one label; e.g. %s\n", d->list,
+                wrong, d->npaths, d->paths[first]);
+    }
+    return 0;
+}
+
+/* Where Darknet looks for an image's boxes or tags: replacements made one after the
+ * other, each once. */
+typedef struct {
+    char *from, *to;
+} replacement;
+
+static replacement for_boxes[] = {
+    {"images", "labels"}, {"JPEGImages", "labels"}, {"raw", "labels"},   {".jpg", ".txt"},
+    {".png", ".txt"},     {".JPG", ".txt"},         {".JPEG", ".txt"},
+};
+static replacement for_tags[] = {{"images", "labels"}, {".jpg", ".txt"}};
+
+static void replace(const char *path, const replacement *list, int n, char label[4096])
+{
+    snprintf(label, 4096, "%s", path);
+    for(int i = 0; i < n; ++i) {
+        char before[4096];
+        strcpy(before, label);
+        find_replace(before, list[i].from, list[i].to, label);
+    }
+}
+
+static int check_boxes(FILE *fp, const char *file, int classes)
+{
+    char *line = 0;
+    size_t size = 0;
+    int status = 0;
+    for(int number = 1; status == 0 && getline(&line, &size, fp) >= 0; ++number) {
+        int id, end = 0;
+        float x, y, w, h;
+        if(line[strspn(line, " \t\r\n")] == 0) continue;
+        int got = sscanf(line, "%d %f %f %f %f %n", &id, &x, &y, &w, &h, &end);
+        if(got != 5 || line[end]) {
+            status = mgpu_fail("%s line %d: not `class x y width height`", file, number);
+        } else if(id < 0 || id >= classes) {
+            status = mgpu_fail("%s line %d: class %d; the cfg's layers know 0..%d", file,
+                               number, id, classes - 1);
+        } else if(!(fabsf(x) + fabsf(y) + fabsf(w) + fabsf(h) < 1e6f)) {
+            status = mgpu_fail("%s line %d: a box in parts of the image's size is expected",
+                               file, number);
+        }
+    }
+    free(line);
+    return status;
+}
+
+int mgpu_check_box_files(const mgpu_dataset *d, int classes)
+{
+    for(int i = 0; i < d->npaths; ++i) {
+        char file[4096];
+        replace(d->paths[i], for_boxes, sizeof for_boxes / sizeof *for_boxes, file);
+        if(strcmp(file, d->paths[i]) == 0) {
+            return mgpu_fail("%s: image %d, %s: Darknet finds its boxes by replacing `images` "
+                             "with `labels` and .jpg with .txt, and there is neither in it",
+                             d->list, i + 1, d->paths[i]);
+        }
+        FILE *fp = mgpu_open(file, "box file");
+        if(!fp) return -1;
+        int status = check_boxes(fp, file, classes);
+        fclose(fp);
+        if(status < 0) return -1;
+    }
+    return 0;
+}
+
+static int check_tags(FILE *fp, const char *file, int classes)
+{
+    int tag, got;
+    while((got = fscanf(fp, "%d", &tag)) == 1) {
+        if(tag < 0 || tag >= classes) {
+            return mgpu_fail("%s: tag %d is not within 0..%d", file, tag, classes - 1);
+        }
+    }
+    return got == EOF ? 0 : mgpu_fail("%s: only the numbers of tags are expected", file);
+}
+
+int mgpu_check_tag_files(const mgpu_dataset *d, int classes)
+{
+    int found = 0;
+    for(int i = 0; i < d->npaths; ++i) {
+        char file[4096];
+        replace(d->paths[i], for_tags, sizeof for_tags / sizeof *for_tags, file);
+        if(strcmp(file, d->paths[i]) == 0 || access(file, F_OK) < 0) continue;
+        FILE *fp = mgpu_open(file, "tag file");
+        if(!fp) return -1;
+        int status = check_tags(fp, file, classes);
+        fclose(fp);
+        if(status < 0) return -1;
+        ++found;
+    }
+    if(found) return 0;
+    return mgpu_fail("%s: no image has a tag file; Darknet finds it by replacing `images` with "
+                     "`labels` and .jpg with .txt, e.g. in %s",
+                     d->list, d->paths[0]);
+}
