@@ -57,28 +57,55 @@ static void put(const char *name, const char *text)
     "leaky\n"                                                                                  \
     "[convolutional]\nfilters=2\nsize=1\nactivation=linear\n[avgpool]\n[softmax]\n"
 
-/* Two classes that differ in colour. */
+#define YOLO_LAYERS                                                                            \
+    "[convolutional]\nbatch_normalize=1\nfilters=8\nsize=3\nstride=4\npad=1\nactivation="      \
+    "leaky\n"                                                                                  \
+    "[convolutional]\nfilters=7\nsize=1\nstride=2\nactivation=linear\n"                        \
+    "[yolo]\nmask=0\nanchors=6,6\nclasses=2\nnum=1\njitter=.1\nignore_thresh=.5\n"             \
+    "truth_thresh=1\n"
+
+/* 14x14 pixels of the one colour or the other. */
+static void put_image(const char *name, int i)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", getenv("MGPU_SCRATCH"), name);
+    FILE *fp = fopen(path, "wb");
+    assert_non_null(fp);
+    fprintf(fp, "P6\n14 14\n255\n");
+    for(int k = 0; k < 14 * 14 * 3; ++k) {
+        int mine = k % 3 == (i % 2 ? 0 : 2);
+        fputc((mix(i, k) & 127) + 128 * mine, fp);
+    }
+    fclose(fp);
+}
+
+/* Two classes that differ in colour; told by the name, by a box, and by a tag. */
 static int setup(void **state)
 {
     (void)state;
-    FILE *list = 0;
-    char path[1024];
-    snprintf(path, sizeof path, "%s/train.list", getenv("MGPU_SCRATCH"));
-    list = fopen(path, "w");
+    char list[2048] = "", boxed[2048] = "", name[64], text[64];
+    assert_int_equal(run("mkdir images labels tags tags/images tags/labels"), 0);
     for(int i = 0; i < 40; ++i) {
-        char name[64];
-        sprintf(name, "%02d_%s.ppm", i, i % 2 ? "reddish" : "bluish");
-        fprintf(list, "%s\n", name);
-        snprintf(path, sizeof path, "%s/%s", getenv("MGPU_SCRATCH"), name);
-        FILE *fp = fopen(path, "wb");
-        fprintf(fp, "P6\n14 14\n255\n");
-        for(int k = 0; k < 14 * 14 * 3; ++k) {
-            int mine = k % 3 == (i % 2 ? 0 : 2);
-            fputc((mix(i, k) & 127) + 128 * mine, fp);
-        }
-        fclose(fp);
+        snprintf(name, sizeof name, "%02d_%s.ppm", i, i % 2 ? "reddish" : "bluish");
+        put_image(name, i);
+        sprintf(list + strlen(list), "%s\n", name);
+        snprintf(name, sizeof name, "images/%02d.jpg", i);
+        put_image(name, i);
+        sprintf(boxed + strlen(boxed), "%s\n", name);
+        snprintf(name, sizeof name, "labels/%02d.txt", i);
+        snprintf(text, sizeof text, "%d 0.5 0.5 0.%d 0.4\n", i % 2, 2 + i % 5);
+        put(name, text);
+        snprintf(name, sizeof name, "tags/images/%02d.jpg", i);
+        put_image(name, i);
+        snprintf(name, sizeof name, "tags/labels/%02d.txt", i);
+        put(name, i % 2 ? "1\n" : "0\n");
     }
-    fclose(list);
+    put("train.list", list);
+    put("boxed.list", boxed);
+    put("boxed.data", "classes=2\ntrain=boxed.list\nnames=names.list\nbackup=backup\n");
+    assert_int_equal(run("sed s,^,tags/, boxed.list >tags.list"), 0);
+    put("tags.data", "classes=2\ntrain=tags.list\nbackup=backup\n");
+    put("detector.cfg", "[net]\nbatch=6\nsubdivisions=3\nmax_batches=3\n" NET YOLO_LAYERS);
     put("names.list", "bluish\nreddish\n");
     put("some.data", "classes=2\ntrain=train.list\nvalid=train.list\nlabels=names.list\n"
                      "backup=backup\ntop=2\n");
@@ -116,6 +143,29 @@ static void test_train_and_valid(void **state)
     assert_true(strstr(out, "%: reddish\n") < strstr(out, "%: bluish\n"));
 }
 
+/* The relative L2 difference of two weights files. */
+static double weights_differ(const char *one, const char *other)
+{
+    float x[2][2000];
+    size_t n[2];
+    for(int i = 0; i < 2; ++i) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", getenv("MGPU_SCRATCH"), i ? other : one);
+        FILE *fp = fopen(path, "rb");
+        assert_non_null(fp);
+        fseek(fp, 20, SEEK_SET);
+        n[i] = fread(x[i], sizeof(float), 2000, fp);
+        fclose(fp);
+    }
+    assert_true(n[0] == n[1] && n[0] > 0 && n[0] < 2000);
+    double d = 0, sum = 0;
+    for(size_t i = 0; i < n[0]; ++i) {
+        d += (x[0][i] - x[1][i]) * (x[0][i] - x[1][i]);
+        sum += x[1][i] * x[1][i];
+    }
+    return sqrt(d / sum);
+}
+
 /* The same seed gives the same weights for 1, 2 and 8 devices, to rounding; the same
  * bytes on two runs. */
 static void test_same_weights(void **state)
@@ -130,25 +180,125 @@ static void test_same_weights(void **state)
     }
     assert_int_equal(run("cmp seed1.weights seed2.weights && cmp seed1.weights seed3.weights"),
                      0);
-    float a[1000], b[1000];
-    char path[1024];
-    size_t n[2];
-    for(int i = 0; i < 2; ++i) {
-        snprintf(path, sizeof path, "%s/seed%d.weights", getenv("MGPU_SCRATCH"), i);
-        FILE *fp = fopen(path, "rb");
-        fseek(fp, 20, SEEK_SET);
-        n[i] = fread(i ? a : b, sizeof(float), 1000, fp);
-        fclose(fp);
-    }
-    assert_int_equal(n[0], n[1]);
-    double d = 0, sum = 0;
-    for(size_t i = 0; i < n[0]; ++i) {
-        d += (a[i] - b[i]) * (a[i] - b[i]);
-        sum += b[i] * b[i];
-    }
-    assert_true(sqrt(d / sum) < 1e-3);
+    assert_true(weights_differ("seed0.weights", "seed1.weights") < 1e-3);
     assert_int_equal(run("%s mgpu train some.data small.cfg -gpus 0 -seed 8", darknet), 0);
     assert_int_equal(run("cmp -s backup/small.weights seed0.weights"), 1);
+}
+
+static int count(const char *text)
+{
+    int n = 0;
+    for(const char *at = out; (at = strstr(at, text)); ++at) ++n;
+    return n;
+}
+
+/* Stock's line and file names for detectors; checkpoints at the stated iterations
+ * whatever the devices; a line a mini-batch and layer only when asked for. */
+static void test_detector(void **state)
+{
+    (void)state;
+    const char *darknet = getenv("MGPU_DARKNET");
+    char one[sizeof out];
+    assert_int_equal(run("rm -rf backup; mkdir backup"), 0);
+    if(run("%s mgpu train boxed.data detector.cfg -gpus 0,1,2", darknet)) fail_msg("%s", out);
+    assert_non_null(strstr(out, "\n3: "));
+    assert_non_null(strstr(out, " 18 images\n"));
+    assert_int_equal(count("Loaded: "), 3);
+    assert_int_equal(count("Region"), 0);
+    assert_int_equal(run("ls backup"), 0);
+    assert_string_equal(out, "detector_final.weights\n");
+    /* One step: the lines are one device's, figure by figure. */
+    assert_int_equal(run("%s mgpu train boxed.data detector.cfg -gpus 0 -max_batches 1 "
+                         "-verbose | grep Region",
+                         darknet),
+                     0);
+    assert_int_equal(count("Region 2 Avg IOU: "), 3);
+    strcpy(one, out);
+    assert_int_equal(run("%s mgpu train boxed.data detector.cfg -gpus 0,1 -max_batches 1 "
+                         "-verbose | grep Region",
+                         darknet),
+                     0);
+    assert_string_equal(one, out);
+    assert_int_equal(run("%s mgpu train boxed.data detector.cfg -gpus 4,2,0 -max_batches 205",
+                         darknet),
+                     0);
+    assert_non_null(strstr(out, "\n205: "));
+    assert_int_equal(run("ls backup"), 0);
+    assert_string_equal(out, "detector.backup\ndetector_100.weights\ndetector_200.weights\n"
+                             "detector_final.weights\n");
+    assert_int_equal(run("cmp backup/detector.backup backup/detector_200.weights"), 0);
+    /* Mini-batches of two rows, cut: still a line each. */
+    assert_int_equal(run("%s mgpu train boxed.data detector.cfg -ngpus 6 -max_batches 2 "
+                         "-verbose",
+                         darknet),
+                     0);
+    assert_int_equal(count("Region 2 Avg IOU: "), 6);
+}
+
+/* random=1: the size changes, on every replica; the same for any N. */
+static void test_random_sizes(void **state)
+{
+    (void)state;
+    const char *darknet = getenv("MGPU_DARKNET");
+    put("sizes.cfg", "[net]\nbatch=2\nsubdivisions=2\nmax_batches=2\n" NET YOLO_LAYERS
+                     "random=1\n");
+    for(int i = 0; i < 2; ++i) {
+        int status = run("%s mgpu train boxed.data sizes.cfg -gpus %s", darknet, i ? "0,1" : "0");
+        if(status) fail_msg("%s", out);
+        assert_int_equal(count("Resizing\n608\n"), 1); /* the size of the last 200 batches */
+        assert_int_equal(run("mv backup/sizes_final.weights sizes%d.weights", i), 0);
+    }
+    assert_true(weights_differ("sizes0.weights", "sizes1.weights") < 1e-4);
+}
+
+static void test_tags(void **state)
+{
+    (void)state;
+    const char *darknet = getenv("MGPU_DARKNET");
+    put("tags.cfg", "[net]\nbatch=8\nsubdivisions=2\nmax_batches=40\n" NET
+                    "[convolutional]\nfilters=2\nsize=1\nactivation=linear\n[avgpool]\n"
+                    "[logistic]\n");
+    put("plain.cfg", "[net]\nbatch=8\nsubdivisions=2\nmax_batches=40\n" NET
+                     "[connected]\noutput=2\nactivation=logistic\n[cost]\n");
+    if(run("%s mgpu train tags.data tags.cfg -gpus 0,1", darknet)) fail_msg("%s", out);
+    assert_non_null(strstr(out, "\n40, 8.000: "));
+    float first = atof(strstr(out, "\n1, 0.200: ") + 11);
+    float last = atof(strstr(out, "\n40, 8.000: ") + 12);
+    if(!(last < .85f * first)) fail_msg("the loss went from %f to %f", first, last);
+    assert_int_equal(run("test -s backup/tags_8.weights && test -s backup/tags.weights"), 0);
+    assert_int_equal(run("%s mgpu train tags.data plain.cfg", darknet), 1);
+    assert_non_null(strstr(last_line(), "write -task classifier (one label an image) or -task "
+                                        "tag"));
+    assert_int_equal(run("%s mgpu train tags.data plain.cfg -task tag -max_batches 2", darknet),
+                     0);
+    assert_int_equal(
+        run("%s mgpu train some.data plain.cfg -task classifier -max_batches 2", darknet), 0);
+    assert_int_equal(run("(cat tags.data; echo tag=1) >tag1.data; %s mgpu train tag1.data "
+                         "plain.cfg -max_batches 2",
+                         darknet),
+                     0);
+}
+
+/* -max_batches is the end for the rate's policy too: batch 2 of 4 has half of it. */
+static void test_max_batches(void **state)
+{
+    (void)state;
+    const char *darknet = getenv("MGPU_DARKNET");
+    put("poly.cfg", "[net]\nbatch=8\nmax_batches=40\npolicy=poly\npower=1\n" NET LAYERS);
+    assert_int_equal(run("mkdir -p other; %s mgpu train some.data poly.cfg -max_batches 4 "
+                         "-backup other",
+                         darknet),
+                     0);
+    assert_non_null(strstr(out, " avg, 0.010000 rate"));
+    assert_int_equal(run("test -s other/poly.weights && ! test -e backup/poly.weights"), 0);
+    assert_int_equal(run("%s mgpu train some.data poly.cfg other/poly.weights -max_batches 4",
+                         darknet),
+                     1);
+    assert_non_null(strstr(last_line(), "-max_batches makes it longer"));
+    assert_int_equal(run("%s mgpu train some.data poly.cfg other/poly.weights -max_batches 5",
+                         darknet),
+                     0);
+    assert_int_equal(count(" images\n"), 1);
 }
 
 /* Refused before training: status 1, the last line says what and what to try, and
@@ -171,6 +321,21 @@ static void test_refused(void **state)
     put("wrongyolo.cfg", "[net]\nbatch=2\nmax_batches=2\n" NET
                          "[convolutional]\nfilters=8\nsize=1\n[yolo]\nmask=0\nanchors=3,3\n"
                          "classes=2\nnum=1\n");
+    put("endless.cfg", "[net]\nbatch=6\nsubdivisions=3\n" NET YOLO_LAYERS);
+    put("unsized.cfg",
+        "[net]\nbatch=2\nmax_batches=2\n" NET
+        "[convolutional]\nfilters=2\nsize=1\n[connected]\noutput=7\n"
+        "[yolo]\nmask=0\nanchors=6,6\nclasses=2\nnum=1\nrandom=1\n");
+    put("oblong.cfg", "[net]\nbatch=8\nmax_batches=2\nheight=12\nwidth=16\nchannels=3\n"
+                      "[connected]\noutput=2\n[softmax]\n");
+    put("noimage.data", "classes=2\ntrain=missing.list\nlabels=names.list\nbackup=backup\n");
+    assert_int_equal(run("mkdir -p bad/images bad/labels; cp images/00.jpg bad/images; "
+                         "echo 2 .5 .5 .1 .1 >bad/labels/00.txt; echo bad/images/00.jpg "
+                         ">bad.list; "
+                         "sed s/boxed.list/bad.list/ boxed.data >badbox.data"),
+                     0);
+    put("unnamed.data", "classes=2\ntrain=boxed.list\nlabels=names.list\nbackup=backup\n");
+    put("missing.list", "00_bluish.ppm\nnone_bluish.ppm\n");
     put("empty.list", "\n\n");
     put("nolist.data", "classes=2\ntrain=none.list\nlabels=names.list\nbackup=backup\n");
     put("empty.data", "classes=2\ntrain=empty.list\nlabels=names.list\nbackup=backup\n");
@@ -204,7 +369,20 @@ static void test_refused(void **state)
         {"mgpu train some.data l2norm.cfg", "layer 1: [l2norm]"},
         {"mgpu train some.data gray.cfg", "images have 3 channels"},
         {"mgpu train some.data three.cfg", "has 3 outputs"},
-        {"mgpu train some.data yolo.cfg", "is a detector"},
+        {"mgpu train some.data yolo.cfg", "Darknet finds its boxes by replacing"},
+        {"mgpu train unnamed.data small.cfg", "no image's path contains exactly one"},
+        {"mgpu train boxed.data detector.cfg -task tag", "a detector ends in [yolo]"},
+        {"mgpu train some.data small.cfg -task detector", "small.cfg ends in [softmax]"},
+        {"mgpu train some.data small.cfg -task cook", "there is no such task"},
+        {"mgpu train some.data small.cfg -task", "needs a value"},
+        {"mgpu train boxed.data endless.cfg", "has no max_batches"},
+        {"mgpu train boxed.data unsized.cfg", "Darknet can not resize layer 1, [connected]"},
+        {"mgpu train some.data oblong.cfg", "Darknet cuts square images"},
+        {"mgpu train some.data small.cfg -max_batches 0", "not within 1.."},
+        {"mgpu train some.data small.cfg -backup nowhere", "name another with -backup"},
+        {"mgpu train badbox.data detector.cfg", "class 2; the cfg's layers know 0..1"},
+        {"mgpu train noimage.data small.cfg", "none_bluish.ppm, is not there"},
+        {"mgpu valid some.data detector.cfg none.weights", "none.weights can not be read"},
         {"mgpu train some.data wrongyolo.cfg", "must have the filters"},
         {"mgpu train nolist.data small.cfg", "list file none.list can not be read"},
         {"mgpu train empty.data small.cfg", "list file empty.list is empty"},
@@ -256,6 +434,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_train_and_valid), cmocka_unit_test(test_same_weights),
+        cmocka_unit_test(test_detector),        cmocka_unit_test(test_random_sizes),
+        cmocka_unit_test(test_tags),            cmocka_unit_test(test_max_batches),
         cmocka_unit_test(test_refused),         cmocka_unit_test(test_over),
         cmocka_unit_test(test_stock_commands),
     };

@@ -493,6 +493,99 @@ static void test_two_roots(void **state)
 }
 
 /* What a caller sets in the root's layers holds in the replicas. */
+/* Dropout draws per row of the mini-batch: the same for any number of devices, other rows
+ * in other batches, another seed another training. */
+static float *train_dropout(int ndevices, unsigned long long seed, size_t *n)
+{
+    mgpu_options o = devices(ndevices);
+    o.seed = seed;
+    quiet();
+    network *net = mgpu_load_network(cfg, weights, 0, &o);
+    for(int i = 0; i < 4; ++i) {
+        data d = make_rows(net, 0, 12 * i, 12);
+        train_network(net, d);
+        free_data(d);
+    }
+    loud();
+    const layer *l = net->layers + 2;
+    *n = (size_t)l->inputs * l->outputs;
+    float *w = malloc(*n * sizeof *w);
+    memcpy(w, l->weights, *n * sizeof *w);
+    free_network(net);
+    return w;
+}
+
+static double apart(const float *a, const float *b, size_t n)
+{
+    double d = 0, sum = 0;
+    for(size_t i = 0; i < n; ++i) {
+        d += (a[i] - b[i]) * (a[i] - b[i]);
+        sum += b[i] * b[i];
+    }
+    return sqrt(d / sum);
+}
+
+static void test_dropout(void **state)
+{
+    (void)state;
+    size_t n;
+    for(int subdivisions = 1; subdivisions <= 4; subdivisions *= 2) {
+        FILE *fp = fopen(cfg, "w");
+        fprintf(fp, net_header, 12, subdivisions);
+        fputs("[convolutional]\nfilters=8\nsize=3\nstride=2\npad=1\nactivation=leaky\n"
+              "[dropout]\nprobability=.4\n"
+              "[connected]\noutput=10\nactivation=linear\n[softmax]\n",
+              fp);
+        fclose(fp);
+        mgpu_options o = devices(1);
+        quiet();
+        network *net = mgpu_load_network(cfg, 0, 0, &o);
+        save_weights(net, weights);
+        loud();
+        free_network(net);
+        float *one = train_dropout(1, 5, &n), *other = train_dropout(1, 6, &n);
+        assert_true(apart(one, other, n) > 1e-3);
+        for(int k = 2; k <= 8; k = k < 4 ? k + 1 : 2 * k) {
+            float *more = train_dropout(k, 5, &n);
+            assert_true(apart(more, one, n) < 1e-5);
+            free(more);
+        }
+        free(one);
+        free(other);
+    }
+}
+
+/* What is dropped: a part of `probability`, scaled to keep the mean. */
+static void test_dropped(void **state)
+{
+    (void)state;
+    FILE *fp = fopen(cfg, "w");
+    fprintf(fp, net_header, 40, 1);
+    fputs("[convolutional]\nfilters=1\nsize=1\n[dropout]\nprobability=.25\n[softmax]\n", fp);
+    fclose(fp);
+    network *net = load(0, 2);
+    data d = make_rows(net, 0, 0, 40);
+    memset(net->layers[0].weights, 0, 3 * sizeof(float));
+    net->layers[0].biases[0] = 3;
+    net->layers[0].activation = LINEAR;
+    for(int i = 0; i < 2; ++i) net->replicas[i]->layers[0].activation = LINEAR;
+    quiet();
+    train_network(net, d);
+    loud();
+    int dropped = 0, n = 20 * net->layers[0].outputs, same = 0;
+    const float *a = net->replicas[0]->layers[0].output,
+                *b = net->replicas[1]->layers[0].output;
+    for(int i = 0; i < n; ++i) {
+        assert_true(a[i] == 0 || a[i] == 4);
+        dropped += a[i] == 0;
+        same += a[i] == b[i];
+    }
+    assert_true(fabs(dropped / (double)n - .25) < .02);
+    assert_true(fabs(same / (double)n - (.25 * .25 + .75 * .75)) < .02);
+    free_data(d);
+    free_network(net);
+}
+
 static void test_temperature(void **state)
 {
     (void)state;
@@ -551,6 +644,8 @@ int main(void)
         cmocka_unit_test(test_predict_data),
         cmocka_unit_test(test_batch_changes),
         cmocka_unit_test(test_two_roots),
+        cmocka_unit_test(test_dropout),
+        cmocka_unit_test(test_dropped),
         cmocka_unit_test(test_temperature),
         cmocka_unit_test(test_stopbackward),
     };
