@@ -11,6 +11,7 @@
 #   make stock      unpatched Darknet, in build/stock
 #   make digits     a small data set, in build/digits
 #   make demo       train, validate, and let stock Darknet use the result
+#   make detect     the same for a detector, with a picture
 #   make install    to $(DESTDIR)$(PREFIX)
 #   make clean      removes what was built; distclean also what was downloaded
 #
@@ -27,7 +28,7 @@ BLAS_LIBS := $(if $(filter fast,$(VARIANT)),-lopenblas)
 
 all: darknet libdarknet.a libdarknet.so
 
-.PHONY: all variant test asan tsan mutants lint stock memory bench digits demo install clean distclean \
+.PHONY: all variant test asan tsan mutants lint stock memory bench digits demo detect install clean distclean \
     run_tests setup_test setup_lint FORCE
 .DELETE_ON_ERROR:
 
@@ -186,7 +187,7 @@ setup_test:
 
 # ---- Checks that run nothing
 
-OUR_C := $(wildcard darknet_mgpu/*.[ch] tests/*.[ch] scripts/*.c)
+OUR_C := $(wildcard darknet_mgpu/*.[ch] tests/*.[ch] scripts/*.[ch])
 lint_tests = $(patsubst tests/%.c,$(OUT)/tests/%.o,$(wildcard tests/test_*.c))
 
 setup_lint:
@@ -224,6 +225,10 @@ digits:
 
 demo: all stock digits
 	@scripts/demo
+
+detect: all stock
+	@scripts/get_digits boxes
+	@scripts/detect
 
 # ---- Installing and cleaning
 

@@ -132,8 +132,9 @@ int mgpu_check_class_labels(const mgpu_dataset *d)
         first = i;
     }
     if(wrong == d->npaths) {
-        return mgpu_fail("%s: no image's path contains exactly one of the labels of %s; e.g. %s",
-                         d->list, d->file, d->paths[0]);
+        return mgpu_fail(
+            "%s: no image's path contains exactly one of the labels of %s; e.g. %s", d->list,
+            d->file, d->paths[0]);
     }
     if(wrong) {
         fprintf(stderr, "mgpu: %s: %d of %d images have not one label; e.g. %s\n", d->list,
@@ -149,7 +150,7 @@ typedef struct {
 } replacement;
 
 static replacement for_boxes[] = {
-    {"images", "labels"}, {"JPEGImages", "labels"}, {"raw", "labels"},   {".jpg", ".txt"},
+    {"images", "labels"}, {"JPEGImages", "labels"}, {"raw", "labels"}, {".jpg", ".txt"},
     {".png", ".txt"},     {".JPG", ".txt"},         {".JPEG", ".txt"},
 };
 static replacement for_tags[] = {{"images", "labels"}, {".jpg", ".txt"}};

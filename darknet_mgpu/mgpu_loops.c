@@ -81,14 +81,16 @@ int mgpu_activate(float *x, int n, ACTIVATION a)
 {
     if(!mgpu_tuned) return 0;
     switch(a) {
-    case LINEAR: return 1;
+    case LINEAR:
+        return 1;
     case LEAKY:
         for(int i = 0; i < n; ++i) x[i] = x[i] > 0 ? x[i] : .1f * x[i];
         return 1;
     case RELU:
         for(int i = 0; i < n; ++i) x[i] = x[i] > 0 ? x[i] : 0;
         return 1;
-    default: return 0;
+    default:
+        return 0;
     }
 }
 
@@ -96,13 +98,15 @@ int mgpu_gradient(const float *restrict x, int n, ACTIVATION a, float *restrict 
 {
     if(!mgpu_tuned) return 0;
     switch(a) {
-    case LINEAR: return 1;
+    case LINEAR:
+        return 1;
     case LEAKY:
         for(int i = 0; i < n; ++i) delta[i] = x[i] > 0 ? delta[i] : .1f * delta[i];
         return 1;
     case RELU:
         for(int i = 0; i < n; ++i) delta[i] = x[i] > 0 ? delta[i] : 0;
         return 1;
-    default: return 0;
+    default:
+        return 0;
     }
 }

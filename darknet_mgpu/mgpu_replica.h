@@ -11,8 +11,8 @@ typedef struct {
     network *root;
     const mgpu_layout *layout;
     unsigned long long seed; /* of what layers draw */
-    float *weights; /* the root's arena W, which host replicas read in place */
-    float *running; /* the root's arena R, likewise */
+    float *weights;          /* the root's arena W, which host replicas read in place */
+    float *running;          /* the root's arena R, likewise */
 } mgpu_shared;
 
 typedef struct {

@@ -13,8 +13,8 @@ typedef struct {
     int (*check)(const network *net, mgpu_dataset *d, const char *cfg);
     /* What to load for the net, its sides included; the paths are set. */
     void (*source)(const network *net, const mgpu_dataset *d, mgpu_source *s);
-    int needs_end; /* 1: max_batches=0 is no training at all; else training without end */
-    int epochs;    /* 1: saves at each epoch, and the progress line tells it */
+    int needs_end;     /* 1: max_batches=0 is no training at all; else training without end */
+    int epochs;        /* 1: saves at each epoch, and the progress line tells it */
     const char *final; /* how the last weights file's name ends */
     int backup_every;  /* batches */
 } mgpu_task;

@@ -124,9 +124,10 @@ static int check_end(const training *t, const char *cfg, const char *weights)
     const network *net = t->net;
     size_t done = get_current_batch(t->net);
     if(net->max_batches == 0 && t->task->needs_end) {
-        return mgpu_fail("%s has no max_batches, and this task trains that many batches; set it "
-                         "there or with -max_batches",
-                         cfg);
+        return mgpu_fail(
+            "%s has no max_batches, and this task trains that many batches; set it "
+            "there or with -max_batches",
+            cfg);
     }
     if(net->max_batches == 0 || done < (size_t)net->max_batches) return 0;
     return mgpu_fail("%s has seen %zu batches of max_batches=%d: the run is over; -clear "

@@ -219,9 +219,8 @@ static void test_detector(void **state)
                          darknet),
                      0);
     assert_string_equal(one, out);
-    assert_int_equal(run("%s mgpu train boxed.data detector.cfg -gpus 4,2,0 -max_batches 205",
-                         darknet),
-                     0);
+    assert_int_equal(
+        run("%s mgpu train boxed.data detector.cfg -gpus 4,2,0 -max_batches 205", darknet), 0);
     assert_non_null(strstr(out, "\n205: "));
     assert_int_equal(run("ls backup"), 0);
     assert_string_equal(out, "detector.backup\ndetector_100.weights\ndetector_200.weights\n"
@@ -240,10 +239,11 @@ static void test_random_sizes(void **state)
 {
     (void)state;
     const char *darknet = getenv("MGPU_DARKNET");
-    put("sizes.cfg", "[net]\nbatch=2\nsubdivisions=2\nmax_batches=2\n" NET YOLO_LAYERS
-                     "random=1\n");
+    put("sizes.cfg",
+        "[net]\nbatch=2\nsubdivisions=2\nmax_batches=2\n" NET YOLO_LAYERS "random=1\n");
     for(int i = 0; i < 2; ++i) {
-        int status = run("%s mgpu train boxed.data sizes.cfg -gpus %s", darknet, i ? "0,1" : "0");
+        int status =
+            run("%s mgpu train boxed.data sizes.cfg -gpus %s", darknet, i ? "0,1" : "0");
         if(status) fail_msg("%s", out);
         assert_int_equal(count("Resizing\n608\n"), 1); /* the size of the last 200 batches */
         assert_int_equal(run("mv backup/sizes_final.weights sizes%d.weights", i), 0);
@@ -291,13 +291,11 @@ static void test_max_batches(void **state)
                      0);
     assert_non_null(strstr(out, " avg, 0.010000 rate"));
     assert_int_equal(run("test -s other/poly.weights && ! test -e backup/poly.weights"), 0);
-    assert_int_equal(run("%s mgpu train some.data poly.cfg other/poly.weights -max_batches 4",
-                         darknet),
-                     1);
+    assert_int_equal(
+        run("%s mgpu train some.data poly.cfg other/poly.weights -max_batches 4", darknet), 1);
     assert_non_null(strstr(last_line(), "-max_batches makes it longer"));
-    assert_int_equal(run("%s mgpu train some.data poly.cfg other/poly.weights -max_batches 5",
-                         darknet),
-                     0);
+    assert_int_equal(
+        run("%s mgpu train some.data poly.cfg other/poly.weights -max_batches 5", darknet), 0);
     assert_int_equal(count(" images\n"), 1);
 }
 
@@ -322,10 +320,9 @@ static void test_refused(void **state)
                          "[convolutional]\nfilters=8\nsize=1\n[yolo]\nmask=0\nanchors=3,3\n"
                          "classes=2\nnum=1\n");
     put("endless.cfg", "[net]\nbatch=6\nsubdivisions=3\n" NET YOLO_LAYERS);
-    put("unsized.cfg",
-        "[net]\nbatch=2\nmax_batches=2\n" NET
-        "[convolutional]\nfilters=2\nsize=1\n[connected]\noutput=7\n"
-        "[yolo]\nmask=0\nanchors=6,6\nclasses=2\nnum=1\nrandom=1\n");
+    put("unsized.cfg", "[net]\nbatch=2\nmax_batches=2\n" NET
+                       "[convolutional]\nfilters=2\nsize=1\n[connected]\noutput=7\n"
+                       "[yolo]\nmask=0\nanchors=6,6\nclasses=2\nnum=1\nrandom=1\n");
     put("oblong.cfg", "[net]\nbatch=8\nmax_batches=2\nheight=12\nwidth=16\nchannels=3\n"
                       "[connected]\noutput=2\n[softmax]\n");
     put("noimage.data", "classes=2\ntrain=missing.list\nlabels=names.list\nbackup=backup\n");
@@ -433,10 +430,14 @@ static void test_stock_commands(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_train_and_valid), cmocka_unit_test(test_same_weights),
-        cmocka_unit_test(test_detector),        cmocka_unit_test(test_random_sizes),
-        cmocka_unit_test(test_tags),            cmocka_unit_test(test_max_batches),
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_over),
+        cmocka_unit_test(test_train_and_valid),
+        cmocka_unit_test(test_same_weights),
+        cmocka_unit_test(test_detector),
+        cmocka_unit_test(test_random_sizes),
+        cmocka_unit_test(test_tags),
+        cmocka_unit_test(test_max_batches),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_over),
         cmocka_unit_test(test_stock_commands),
     };
     return cmocka_run_group_tests_name("command", tests, setup, 0);

@@ -125,12 +125,16 @@ static void compare(const run_case *c, int ndevices, const snapshot *ours,
     assert_int_equal(ours->n, theirs->n);
     for(int i = 0; i < ours->n; ++i) {
         const named *a = ours->arrays + i;
-        double bound = c->steps > c->subdivisions ? 1e-4 : started_at_zero(a->name) ? 1e-5 : 1e-6;
+        double bound = c->steps > c->subdivisions ? 1e-4
+                       : started_at_zero(a->name) ? 1e-5
+                                                  : 1e-6;
         bound *= variant("plain") ? 1 : variant("fast") ? FAST : 100;
         if(ndevices == 1 && variant("plain")) bound = 0; /* stock, to the bit */
         if(strstr(a->name, "seen")) bound = 0;
         double d = difference(a, theirs->arrays + i);
-        double *most = found + (c->steps > c->subdivisions ? 2 : started_at_zero(a->name) ? 1 : 0);
+        double *most = found + (c->steps > c->subdivisions ? 2
+                                : started_at_zero(a->name) ? 1
+                                                           : 0);
         if(d > *most) *most = d;
         ++compared;
         if(d <= bound) continue;

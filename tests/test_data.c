@@ -150,7 +150,7 @@ static void test_boxes(void **state)
         assert_true(box[0] > 0 && box[0] < 1 && box[2] > 0 && box[2] <= 1);
         assert_true(box[4] == 0 || box[4] == 1);
         assert_true(box[5] == 0); /* one box an image */
-        mirrored += box[0] > .5f;  /* all are drawn left of the middle */
+        mirrored += box[0] > .5f; /* all are drawn left of the middle */
     }
     assert_in_range(mirrored, 1, 4 * ROWS - 1);
     o.flip = 0;

@@ -125,7 +125,8 @@ static void test_boxes(void **state)
 {
     (void)state;
     static const char *const bad[][2] = {
-        {"0 .5 .5 .2 .2\n2 .5 .5 .2 .2\n", "1_dog.txt line 2: class 2; the cfg's layers know 0..1"},
+        {"0 .5 .5 .2 .2\n2 .5 .5 .2 .2\n",
+         "1_dog.txt line 2: class 2; the cfg's layers know 0..1"},
         {"-1 .5 .5 .2 .2\n", "line 1: class -1"},
         {"0 .5 .5 .2\n", "line 1: not `class x y width height`"},
         {"\n\n0 .5 .5 .2 .2 .1\n", "line 3: not"},
