@@ -2,6 +2,7 @@
 #include "mgpu_task.h"
 #include "mgpu_error.h"
 #include "mgpu_tensors.h"
+#include "option_list.h" /* option_find */
 
 #include <string.h>
 
@@ -25,6 +26,9 @@ static int check_outputs(const network *net, const mgpu_dataset *d, const char *
 
 static int check_classifier(const network *net, mgpu_dataset *d, const char *cfg)
 {
+    if(option_find(d->options, "tree")) {
+        return mgpu_fail("%s: tree= is not supported by this module yet", d->file);
+    }
     if(mgpu_dataset_labels(d) < 0 || check_outputs(net, d, cfg) < 0) return -1;
     return mgpu_check_class_labels(d);
 }

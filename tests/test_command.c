@@ -129,6 +129,17 @@ static void test_train_and_valid(void **state)
     }
     assert_int_equal(run("%s mgpu valid some.data small.cfg backup/small.weights", darknet), 0);
     assert_non_null(strstr(out, "top 1: 1.000000, top 2: 1.000000, 40 images"));
+    char one[sizeof out];
+    strcpy(one, last_line());
+    for(int i = 0; i < 3; ++i) {
+        static const char *const gpus[] = {"0", "0,1,2", "7,6,5,4,3,2,1,0"};
+        assert_int_equal(
+            run("%s mgpu valid some.data small.cfg backup/small_1.weights -gpus %s", darknet,
+                gpus[i]),
+            0);
+        if(i) assert_string_equal(last_line(), one); /* the same for any N */
+        strcpy(one, last_line());
+    }
     put("crlf.data", "classes=2\r\nvalid=crlf.list\r\nlabels=crlf.names\r\n");
     put("crlf.list", "00_bluish.ppm\r\n\r\n01_reddish.ppm\r\n");
     put("crlf.names", "bluish\r\nreddish\r\n");
@@ -249,6 +260,17 @@ static void test_random_sizes(void **state)
         assert_int_equal(run("mv backup/sizes_final.weights sizes%d.weights", i), 0);
     }
     assert_true(weights_differ("sizes0.weights", "sizes1.weights") < 1e-4);
+    /* Far from the end, another every ten batches: the first twelve of many. */
+    double loss[2];
+    for(int i = 0; i < 2; ++i) {
+        run("%s mgpu train boxed.data sizes.cfg -gpus %s -max_batches 1000 | sed '/^12: /q'",
+            darknet, i ? "1,0" : "0");
+        assert_int_equal(count("Resizing\n"), 2);
+        const char *at = strstr(out, "\n12: ");
+        if(!at) fail_msg("%s", out);
+        loss[i] = atof(at + 5);
+    }
+    assert_true(loss[0] > 0 && fabs(loss[0] - loss[1]) < 1e-3 * loss[0]);
 }
 
 static void test_tags(void **state)
@@ -331,6 +353,7 @@ static void test_refused(void **state)
                          ">bad.list; "
                          "sed s/boxed.list/bad.list/ boxed.data >badbox.data"),
                      0);
+    assert_int_equal(run("(cat some.data; echo tree=some.tree) >tree.data"), 0);
     put("unnamed.data", "classes=2\ntrain=boxed.list\nlabels=names.list\nbackup=backup\n");
     put("missing.list", "00_bluish.ppm\nnone_bluish.ppm\n");
     put("empty.list", "\n\n");
@@ -378,6 +401,7 @@ static void test_refused(void **state)
         {"mgpu train some.data small.cfg -max_batches 0", "not within 1.."},
         {"mgpu train some.data small.cfg -backup nowhere", "name another with -backup"},
         {"mgpu train badbox.data detector.cfg", "class 2; the cfg's layers know 0..1"},
+        {"mgpu train tree.data small.cfg", "tree= is not supported"},
         {"mgpu train noimage.data small.cfg", "none_bluish.ppm, is not there"},
         {"mgpu valid some.data detector.cfg none.weights", "none.weights can not be read"},
         {"mgpu train some.data wrongyolo.cfg", "must have the filters"},
