@@ -26,7 +26,7 @@ typedef struct {
     int cpu_relocation;      /* 1: the root lives in host memory */
     int sync_bn;             /* 1: batch normalisation over a cut mini-batch; not there yet */
     int verbose;             /* 1: detection layers print their line, one a mini-batch */
-    unsigned long long seed; /* of the initial weights */
+    unsigned long long seed; /* of the initial weights and of dropout */
 } mgpu_options;
 
 /* Options that say: every core, merge on the host, root on the host, seed 1. */
