@@ -68,7 +68,7 @@ DARKNET_FLAGS = $(DARKNET_COMMON) -Idarknet_mgpu $(STOCK_FLAGS) \
     -Wno-stringop-truncation -Werror=implicit-function-declaration
 
 # Ours: strict, and never with fast-math.
-MODULE_FLAGS := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC -pthread -ffp-contract=off $(OPTIMIZE)
+MODULE_FLAGS := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC -pthread -ffp-contract=off -fopenmp-simd $(OPTIMIZE)
 MODULE_INCLUDES := $(if $(BLAS_LIBS),-DMGPU_BLAS) -Idarknet_mgpu -isystem build/darknet/include -isystem build/darknet/src
 
 # Objects depend on this file, which changes when the flags do.

@@ -43,6 +43,14 @@ int mgpu_col2im(const float *columns, int channels, int height, int width, int s
                 int pad, float *image);
 int mgpu_activate(float *x, int n, ACTIVATION a);
 int mgpu_gradient(const float *x, int n, ACTIVATION a, float *delta);
+int mgpu_mean(const float *x, int batch, int filters, int spatial, float *mean);
+int mgpu_variance(const float *x, const float *mean, int batch, int filters, int spatial,
+                  float *variance);
+int mgpu_mean_delta(const float *delta, const float *variance, int batch, int filters,
+                    int spatial, float *mean_delta);
+int mgpu_variance_delta(const float *x, const float *delta, const float *mean,
+                        const float *variance, int batch, int filters, int spatial,
+                        float *variance_delta);
 
 /* fprintf and printf that say nothing in a thread that builds or runs a replica. */
 int mgpu_fprintf(FILE *f, const char *format, ...) __attribute__((format(printf, 2, 3)));

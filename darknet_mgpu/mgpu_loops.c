@@ -2,6 +2,7 @@
 #include "mgpu_loops.h"
 #include "mgpu_hooks.h"
 
+#include <math.h>
 #include <string.h>
 
 #ifdef MGPU_BLAS
@@ -109,4 +110,76 @@ int mgpu_gradient(const float *restrict x, int n, ACTIVATION a, float *restrict 
     default:
         return 0;
     }
+}
+
+/* The sums below are the same in any build: 16 partial ones, then those. */
+#define SUM _Pragma("omp simd reduction(+ : sum) simdlen(16)")
+
+int mgpu_mean(const float *x, int batch, int filters, int spatial, float *mean)
+{
+    if(!mgpu_tuned) return 0;
+    for(int f = 0; f < filters; ++f) {
+        float all = 0;
+        for(int b = 0; b < batch; ++b) {
+            const float *from = x + ((size_t)b * filters + f) * spatial;
+            float sum = 0;
+            SUM for(int i = 0; i < spatial; ++i) sum += from[i];
+            all += sum;
+        }
+        mean[f] = all / ((float)batch * spatial);
+    }
+    return 1;
+}
+
+int mgpu_variance(const float *x, const float *mean, int batch, int filters, int spatial,
+                  float *variance)
+{
+    if(!mgpu_tuned) return 0;
+    for(int f = 0; f < filters; ++f) {
+        float all = 0, m = mean[f];
+        for(int b = 0; b < batch; ++b) {
+            const float *from = x + ((size_t)b * filters + f) * spatial;
+            float sum = 0;
+            SUM for(int i = 0; i < spatial; ++i) sum += (from[i] - m) * (from[i] - m);
+            all += sum;
+        }
+        variance[f] = all / ((float)batch * spatial - 1);
+    }
+    return 1;
+}
+
+int mgpu_mean_delta(const float *delta, const float *variance, int batch, int filters,
+                    int spatial, float *mean_delta)
+{
+    if(!mgpu_tuned) return 0;
+    for(int f = 0; f < filters; ++f) {
+        float all = 0;
+        for(int b = 0; b < batch; ++b) {
+            const float *from = delta + ((size_t)b * filters + f) * spatial;
+            float sum = 0;
+            SUM for(int i = 0; i < spatial; ++i) sum += from[i];
+            all += sum;
+        }
+        mean_delta[f] = -all / sqrtf(variance[f] + .00001f);
+    }
+    return 1;
+}
+
+int mgpu_variance_delta(const float *x, const float *delta, const float *mean,
+                        const float *variance, int batch, int filters, int spatial,
+                        float *variance_delta)
+{
+    if(!mgpu_tuned) return 0;
+    for(int f = 0; f < filters; ++f) {
+        float all = 0, m = mean[f];
+        for(int b = 0; b < batch; ++b) {
+            size_t start = ((size_t)b * filters + f) * spatial;
+            const float *d = delta + start, *from = x + start;
+            float sum = 0;
+            SUM for(int i = 0; i < spatial; ++i) sum += d[i] * (from[i] - m);
+            all += sum;
+        }
+        variance_delta[f] = -.5f * all * powf(variance[f] + .00001f, -1.5f);
+    }
+    return 1;
 }

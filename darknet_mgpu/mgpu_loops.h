@@ -26,4 +26,18 @@ int mgpu_col2im(const float *columns, int channels, int height, int width, int s
 int mgpu_activate(float *x, int n, ACTIVATION a);
 int mgpu_gradient(const float *x, int n, ACTIVATION a, float *delta);
 
+/* Batch normalisation's sums over a channel's batch * spatial numbers; x and delta are
+ * batch * filters * spatial floats, the others filters:
+ * mean[f] is the mean of x; variance[f] the sum of (x - mean)^2, divided by its count less 1;
+ * mean_delta[f] = -sum(delta) / sqrt(variance + .00001);
+ * variance_delta[f] = -sum(delta * (x - mean)) / 2 * (variance + .00001)^(-3/2). */
+int mgpu_mean(const float *x, int batch, int filters, int spatial, float *mean);
+int mgpu_variance(const float *x, const float *mean, int batch, int filters, int spatial,
+                  float *variance);
+int mgpu_mean_delta(const float *delta, const float *variance, int batch, int filters,
+                    int spatial, float *mean_delta);
+int mgpu_variance_delta(const float *x, const float *delta, const float *mean,
+                        const float *variance, int batch, int filters, int spatial,
+                        float *variance_delta);
+
 #endif

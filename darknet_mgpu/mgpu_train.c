@@ -98,9 +98,10 @@ static int train(training *t)
 }
 
 /* Files are made only when something is saved: that it will be possible is found out
- * now. */
+ * now, by making one, as permissions alone tell root nothing. */
 static int check_backup(const char *directory)
 {
+    char trial[PATH_MAX];
     struct stat st;
     if(stat(directory, &st) < 0) {
         return mgpu_fail("backup directory %s: %s; make it, or name another with -backup or "
@@ -108,13 +109,18 @@ static int check_backup(const char *directory)
                          directory, strerror(errno));
     }
     if(!S_ISDIR(st.st_mode)) return mgpu_fail("backup=%s is not a directory", directory);
-    if(access(directory, W_OK | X_OK) < 0) {
-        return mgpu_fail("backup directory %s can not be written to; name another with -backup",
-                         directory);
-    }
     if(strlen(directory) > PATH_MAX - 512) {
         return mgpu_fail("backup directory: its path has more than %d bytes", PATH_MAX - 512);
     }
+    snprintf(trial, sizeof trial, "%s/.mgpu_trial_XXXXXX", directory);
+    int fd = mkstemp(trial);
+    if(fd < 0) {
+        return mgpu_fail("backup directory %s can not be written to: %s; name another with "
+                         "-backup",
+                         directory, strerror(errno));
+    }
+    close(fd);
+    unlink(trial);
     return 0;
 }
 

@@ -412,6 +412,7 @@ static void test_refused(void **state)
         {"mgpu train labels.data small.cfg", "classes=3, and names.list has 2 labels"},
         {"mgpu train nobackup.data small.cfg", "backup directory nowhere"},
         {"mgpu train filebackup.data small.cfg", "is not a directory"},
+        {"mgpu train some.data small.cfg -backup /proc", "/proc can not be written to"},
         {"mgpu valid some.data small.cfg", "1 words are missing"},
         {"mgpu valid some.data small.cfg none.weights", "can not be read"},
     };

@@ -3,6 +3,7 @@
 #include "mgpu_error.h"
 #include "support.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -207,12 +208,33 @@ static void test_scales(void **state)
     mgpu_loader_free(l);
 }
 
-/* A loader that nobody asks stops at once, and one that is asked for a while too. */
+static int threads(void)
+{
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    while(readdir(tasks)) ++n;
+    closedir(tasks);
+    return n;
+}
+
+/* Stopped at any time, asked for a batch or not: no thread stays, and nothing leaks (the
+ * address sanitizer's build sees that). */
 static void test_stop(void **state)
 {
     (void)state;
     mgpu_source o = images();
-    mgpu_loader_free(mgpu_loader_make(&o, ROWS, 0, 4));
+    int before = threads();
+    for(int i = 0; i < 60; ++i) {
+        mgpu_loader *l = mgpu_loader_make(&o, ROWS, 0, 4);
+        assert_non_null(l);
+        if(i % 3 == 2) assert_non_null(mgpu_loader_next(l).X.vals[ROWS - 1]);
+        usleep(i * 50);
+        mgpu_loader_free(l);
+        /* A joined thread is listed until the kernel has cleared it away. */
+        for(int wait = 0; threads() != before && wait < 1000; ++wait) usleep(1000);
+        assert_int_equal(threads(), before);
+    }
     mgpu_loader_free(0);
 }
 

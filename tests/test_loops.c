@@ -1,6 +1,7 @@
 /* test_loops.c: the tuned loops against Darknet's. */
 #include "mgpu_loops.h"
 #include "activations.h"
+#include "blas.h"
 #include "col2im.h"
 #include "im2col.h"
 #include "support.h"
@@ -88,6 +89,42 @@ static void test_activations(void **state)
     }
 }
 
+/* Batch normalisation's sums: differences of whole arrays, as the order of adding is
+ * another. */
+static void check_sums(int batch, int filters, int spatial)
+{
+    size_t n = (size_t)batch * filters * spatial;
+    float *x = numbers(n, 6), *delta = numbers(n, 7), *got[2];
+    for(mgpu_tuned = 0; mgpu_tuned < 2; ++mgpu_tuned) {
+        float *g = got[mgpu_tuned] = calloc(4 * filters + 1, sizeof *g);
+        mean_cpu(x, batch, filters, spatial, g);
+        variance_cpu(x, g, batch, filters, spatial, g + filters);
+        mean_delta_cpu(delta, g + filters, batch, filters, spatial, g + 2 * filters);
+        variance_delta_cpu(x, delta, g, g + filters, batch, filters, spatial, g + 3 * filters);
+    }
+    for(int part = 0; part < 4; ++part) {
+        float *a = got[0] + part * filters, *b = got[1] + part * filters;
+        named plain = {"", filters, a}, tuned = {"", filters, b};
+        double d = difference(&plain, &tuned);
+        if(!(d < 1e-5)) fail_msg("sum %d of %dx%dx%d: %g", part, batch, filters, spatial, d);
+    }
+    assert_true(got[1][4 * filters] == 0);
+    free(x);
+    free(delta);
+    free(got[0]);
+    free(got[1]);
+}
+
+static void test_sums(void **state)
+{
+    (void)state;
+    for(int batch = 1; batch <= 3; ++batch) {
+        for(int spatial = 3; spatial <= 70; ++spatial) check_sums(batch, 5, spatial);
+    }
+    check_sums(4, 1, 1);
+    check_sums(16, 3, 784);
+}
+
 int main(void)
 {
     int start = mgpu_tuned, fast = strcmp(getenv("MGPU_VARIANT"), "fast") == 0;
@@ -98,6 +135,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns),
         cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests_name("loops", tests, 0, 0);
 }
