@@ -6,6 +6,7 @@
 #include "mgpu_random.h"
 #include "mgpu_root.h"
 #include "mgpu_statistics.h"
+#include "mgpu_step.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -16,35 +17,29 @@ static int cores(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-static int normalises(const network *net)
-{
-    for(int i = 0; i < net->n; ++i) {
-        if(net->layers[i].batch_normalize) return 1;
-    }
-    return 0;
-}
-
 /* What a user should know about this network on these devices; on stderr, once. */
 static void say_once(const network *root)
 {
-    int n = root->nreplicas;
-    int whole = mgpu_plan_whole(n, root->subdivisions);
-    int used = whole ? n : mgpu_plan_used(n, root->batch, mgpu_min_rows(root));
+    const mgpu *m = root->mgpu;
+    mgpu_plan_sizes sizes = mgpu_step_sizes(m, 0);
+    int n = m->n, rows[n], used = sizes.whole ? n : mgpu_plan_cut(&sizes, rows);
     if(n > cores()) fprintf(stderr, "mgpu: %d devices share %d cores\n", n, cores());
     if(used < n) {
         fprintf(stderr, "mgpu: %d of %d devices ha%s rows: raise batch\n", used, n,
                 used == 1 ? "s" : "ve");
     }
-    if(!whole && used > 1 && normalises(root)) {
-        fprintf(
-            stderr,
-            "mgpu: a mini-batch of %d rows is cut over %d devices, and batch normalisation "
-            "sees each slice alone; with subdivisions=%d or more it sees whole mini-batches\n",
-            root->batch, used, n);
+    if(!sizes.whole && used > 1 && !m->sync && mgpu_has_batch_normalisation(root)) {
+        fprintf(stderr,
+                "mgpu: a mini-batch of %d rows is cut over %d devices, and batch normalisation "
+                "sees each slice alone; with %s or sync_bn it sees whole mini-batches\n",
+                root->batch, used,
+                mgpu_recurrent(root) ? "one device" : "subdivisions of at least the devices");
     }
-    if(root->adam) {
-        fprintf(stderr, "mgpu: adam=1 is ignored on host devices, as Darknet ignores it on the "
-                        "CPU: this is momentum SGD\n");
+    if(!sizes.whole && used > 1 && m->reproducible) {
+        fprintf(stderr,
+                "mgpu: the rows of a mini-batch are cut: reproducible holds for numbers "
+                "of devices up to subdivisions=%d\n",
+                root->subdivisions);
     }
 }
 
@@ -80,12 +75,17 @@ static int check_options(const mgpu_options *o)
             return mgpu_fail("there is no device %d; host devices are 0..%d", o->gpus[i],
                              MGPU_HOST_DEVICES - 1);
         }
-        for(int j = 0; j < i; ++j) {
-            if(o->gpus[j] == o->gpus[i])
-                return mgpu_fail("device %d is listed twice", o->gpus[i]);
+        for(int j = 0; j < i && !o->share_device; ++j) {
+            if(o->gpus[j] != o->gpus[i]) continue;
+            return mgpu_fail("device %d is listed twice; if that is meant, say share_device",
+                             o->gpus[i]);
+        }
+        if(o->shares && o->shares[i] < 1) {
+            return mgpu_fail("device %d has a share of %d; shares are 1 and more", o->gpus[i],
+                             o->shares[i]);
         }
     }
-    if(o->sync_bn) return mgpu_fail("sync_bn=1 is not supported by this module yet; use 0");
+    if(o->shares && !o->ngpus) return mgpu_fail("shares need a list of devices");
     if(!o->cpu_merge || !o->cpu_relocation) {
         return mgpu_fail(
             "cpu_merge=0 and cpu_relocation=0 need CUDA devices, which this module "

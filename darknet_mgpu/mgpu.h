@@ -24,10 +24,16 @@ typedef struct {
     int ngpus;               /* how many; 0 means one device per core */
     int cpu_merge;           /* 1: gradients are merged and applied on the host */
     int cpu_relocation;      /* 1: the root lives in host memory */
-    int sync_bn;             /* 1: batch normalisation over a cut mini-batch; not there yet */
+    const int *shares;       /* how much each device is to get; NULL: all the same */
+    int share_device;        /* 1: a device may be listed more than once */
+    int sync_bn;             /* 1: batch normalisation sees all of a mini-batch that is cut */
+    int reproducible;        /* 1: the same bytes for any number of devices, see below */
     int verbose;             /* 1: detection layers print their line, one a mini-batch */
     unsigned long long seed; /* of the initial weights and of dropout */
 } mgpu_options;
+
+/* With `reproducible`, gradients are added up mini-batch by mini-batch: every number of devices
+ * to which whole mini-batches are dealt out (up to subdivisions) gives the same bytes. */
 
 /* Options that say: every core, merge on the host, root on the host, seed 1. */
 mgpu_options mgpu_default_options(void);

@@ -15,22 +15,34 @@ static long header_bytes(FILE *fp)
     return sizeof version + (wide ? sizeof(size_t) : sizeof(int));
 }
 
+/* Floats that Darknet reads into one layer, not counting layers within it. */
+static size_t own_floats(const layer *l, const mgpu_layer_kind *kind)
+{
+    size_t floats = 0;
+    for(int k = 0; k < kind->nkinds; ++k) {
+        const mgpu_tensor_kind *t = kind->kinds + k;
+        if(t->unsaved) continue;
+        if(t->batch_normalized && (!l->batch_normalize || l->dontloadscales)) continue;
+        floats += t->length(l);
+    }
+    return floats;
+}
+
 /* Bytes that Darknet reads for layer i; -1 if it would read past its arrays. */
 static long long layer_bytes(const network *net, int i)
 {
     layer l = net->layers[i];
     const mgpu_layer_kind *kind = mgpu_layer_kind_of(&l);
     if(l.dontload || !kind) return 0;
-    if(l.type == CONVOLUTIONAL && l.numload) {
+    if((l.type == CONVOLUTIONAL || l.type == DECONVOLUTIONAL) && l.numload) {
         if(l.numload < 0 || l.numload > l.n) return -1;
         l.nweights = l.nweights / l.n * l.numload;
         l.n = l.numload;
     }
-    size_t floats = 0;
-    for(int k = 0; k < kind->nkinds; ++k) {
-        const mgpu_tensor_kind *t = kind->kinds + k;
-        if(t->batch_normalized && (!l.batch_normalize || l.dontloadscales)) continue;
-        floats += t->length(&l);
+    size_t floats = own_floats(&l, kind);
+    for(int k = 0; k < kind->nnested; ++k) {
+        const layer *nested = mgpu_nested_layer(&l, kind->nested + k);
+        floats += own_floats(nested, mgpu_layer_kind_of(nested));
     }
     return floats * sizeof(float);
 }

@@ -27,6 +27,15 @@ void mgpu_parsed_options(network *net);
  * returns 0 and the caller moves its running statistics. */
 int mgpu_log_statistics(layer l, network net);
 
+/* In batch normalisation, after l.mean and l.variance, or l.mean_delta and
+ * l.variance_delta, were computed: in a replica that shares its mini-batch under sync_bn they
+ * become those of the whole mini-batch. Blocks until the other replicas are there. */
+void mgpu_pool_statistics(layer l, network net);
+void mgpu_pool_deltas(layer l, network net);
+
+/* The head of reset_network_state on a root: sequence b's state is zeroed where it lives. */
+void mgpu_reset_state(network *net, int b);
+
 /* For a layer that draws. In a replica: fills x, rows times n floats, with numbers from
  * [0, 1) that depend on the seed, the step, the layer and the row of the mini-batch, and
  * returns 1; elsewhere returns 0 and the caller draws as it always did. */

@@ -33,7 +33,7 @@ void mgpu_keep_lines(mgpu_line *lines, int n)
 
 void mgpu_parsed_options(network *net)
 {
-    if(building_rows) net->batch = building_rows;
+    if(building_rows) net->batch = building_rows * net->time_steps;
 }
 
 int mgpu_fprintf(FILE *f, const char *format, ...)
@@ -66,9 +66,34 @@ int mgpu_log_statistics(layer l, network net)
     const mgpu_replica *r = net.mgpu;
     if(!r || net.replicas) return 0;
     size_t bytes = l.out_c * sizeof(float);
-    memcpy(r->log + (l.rolling_mean - r->shared->running), l.mean, bytes);
-    memcpy(r->log + (l.rolling_variance - r->shared->running), l.variance, bytes);
+    size_t mean = l.rolling_mean - r->shared->running;
+    float *log = r->log + r->logged[mean / MGPU_ALIGN]++ * r->shared->layout->running;
+    memcpy(log + mean, l.mean, bytes);
+    memcpy(log + (l.rolling_variance - r->shared->running), l.variance, bytes);
     return 1;
+}
+
+void mgpu_pool_statistics(layer l, network net)
+{
+    const mgpu_replica *r = net.mgpu;
+    if(!r || net.replicas || !r->sync) return;
+    mgpu_sync_moments(r->sync, r->part, l.batch * l.out_w * l.out_h, l.mean, l.variance,
+                      l.out_c);
+}
+
+void mgpu_pool_deltas(layer l, network net)
+{
+    const mgpu_replica *r = net.mgpu;
+    if(!r || net.replicas || !r->sync) return;
+    mgpu_sync_sums(r->sync, r->part, l.batch * l.out_w * l.out_h, l.mean_delta,
+                   l.variance_delta, l.out_c);
+}
+
+int mgpu_replica_row(const mgpu_replica *r, int i)
+{
+    const network *root = r->shared->root;
+    int step = i / r->rows, sequences = root->batch / root->time_steps;
+    return step * sequences + r->row + i % r->rows;
 }
 
 int mgpu_uniform(network net, float *x, int rows, int n)
@@ -77,7 +102,8 @@ int mgpu_uniform(network net, float *x, int rows, int n)
     if(!r || net.replicas) return 0;
     size_t minibatch = *net.seen / r->shared->root->batch;
     for(int i = 0; i < rows; ++i) {
-        mgpu_random_begin(r->shared->seed, minibatch, MGPU_DRAW_LAYER + net.index, r->row + i);
+        mgpu_random_begin(r->shared->seed, minibatch, MGPU_DRAW_LAYER + net.index,
+                          mgpu_replica_row(r, i));
         mgpu_random_uniform(x + (size_t)i * n, n);
     }
     mgpu_random_end();
@@ -112,9 +138,23 @@ void mgpu_replica_detach(network *net, const mgpu_layout *layout)
     }
 }
 
+/* Layers within a layer, which may share its output and delta. */
+static void free_nested(layer *l)
+{
+    const mgpu_layer_kind *kind = mgpu_layer_kind_of(l);
+    for(int i = 0; kind && i < kind->nnested; ++i) {
+        layer *nested = mgpu_nested_layer(l, kind->nested + i);
+        if(l->output == nested->output) l->output = 0;
+        if(l->delta == nested->delta) l->delta = 0;
+        free_layer(*nested);
+        free(nested);
+    }
+}
+
 void mgpu_replica_free_rest(network *net)
 {
     for(int i = 0; i < net->n; ++i) {
+        free_nested(net->layers + i);
         free(net->layers[i].loss);
         free(net->layers[i].mask);
     }
@@ -163,7 +203,16 @@ int mgpu_replica_fit(mgpu_replica *r, int rows)
 
 void mgpu_replica_set_rows(mgpu_replica *r, int rows)
 {
-    if(r->net->batch != rows) set_batch_network(r->net, rows);
+    network *net = r->net;
+    if(net->batch == rows * net->time_steps) return;
+    set_batch_network(net, rows * net->time_steps);
+    for(int i = 0; i < net->n; ++i) {
+        layer *l = net->layers + i;
+        const mgpu_layer_kind *kind = mgpu_layer_kind_of(l);
+        if(kind->nnested) l->batch = rows; /* these run time steps one after the other */
+        for(int k = 0; k < kind->nnested; ++k)
+            mgpu_nested_layer(l, kind->nested + k)->batch = rows;
+    }
 }
 
 void mgpu_replica_resize(mgpu_replica *r, int w, int h)

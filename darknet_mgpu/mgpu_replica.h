@@ -3,6 +3,7 @@
 #define MGPU_REPLICA_H
 
 #include "mgpu_lines.h"
+#include "mgpu_sync.h"
 #include "mgpu_tensors.h"
 
 /* What all replicas of one root share. */
@@ -18,20 +19,29 @@ typedef struct {
 typedef struct {
     const mgpu_shared *shared;
     int device;       /* its id */
-    int capacity;     /* rows that `net` was built for; 0: not built yet */
+    int capacity;     /* sequences that `net` was built for; 0: not built yet */
     network *net;     /* Darknet's network; its activations are its own */
     float *gradients; /* arena of layout->learned floats; zero when an update begins */
-    int row;          /* of the mini-batch: where the running slice begins */
-    float *log; /* where the running slice's batch statistics go; layout->running floats */
+    int row, rows;    /* of the mini-batch: the running slice, in sequences */
+    /* Where the running slice's batch statistics go: a log of layout->running floats for each
+     * time step; and, at a rolling_mean's offset / 16, how many steps its layer has logged. */
+    float *log;
+    int *logged;
+    mgpu_sync *sync; /* NULL: no other replica has rows of the running slice's mini-batch */
+    int part;        /* there */
 } mgpu_replica;
 
-/* Builds r->net anew if it has fewer than `rows` rows, at the root's width and
- * height; `gradients`, kept, is where its layers add up. Runs in the replica's own
- * thread. Draws and prints nothing. Returns 0, or -1 with mgpu_error(). */
+/* Builds r->net anew if it has fewer than `rows` sequences (rows times time steps), at the
+ * root's width and height; `gradients`, kept, is where its layers add up. Runs in the replica's
+ * own thread. Draws and prints nothing. Returns 0, or -1 with mgpu_error(). */
 int mgpu_replica_fit(mgpu_replica *r, int rows);
 
-/* Makes r->net run `rows` (at most its capacity) rows from now on. */
+/* Makes r->net run `rows` (at most its capacity) sequences from now on. */
 void mgpu_replica_set_rows(mgpu_replica *r, int rows);
+
+/* Which row of the mini-batch is row i of r->net: rows are time-major, row t * B + b is time
+ * step t of sequence b of B. */
+int mgpu_replica_row(const mgpu_replica *r, int i);
 
 /* Gives r->net the root's new width and height. */
 void mgpu_replica_resize(mgpu_replica *r, int w, int h);
@@ -51,7 +61,7 @@ void mgpu_replica_detach(network *net, const mgpu_layout *layout);
  * the learning-rate steps. For networks that share none of it. */
 void mgpu_replica_free_rest(network *net);
 
-/* While `rows` is not 0, the calling thread builds a replica of that many rows:
+/* While `rows` is not 0, the calling thread builds a replica of that many sequences:
  * parsing takes that batch, draws give 0, and nothing is printed. */
 void mgpu_building(int rows);
 

@@ -14,12 +14,16 @@ static void free_mgpu(mgpu *m)
     if(!m) return;
     mgpu_workers_free(m->workers);
     for(int i = 0; m->replicas && i < m->n; ++i) mgpu_replica_free(m->replicas + i);
-    for(int i = 0; m->gradients && i < m->n - 1; ++i) free(m->gradients[i]);
+    for(int i = 0; m->gradients && i < m->n; ++i) free(m->gradients[i]);
     if(m->root) m->root->mgpu = m->root->replicas = 0;
     free((char *)m->shared.cfg);
     free(m->replicas);
     free(m->nets);
+    free(m->shares);
     free(m->gradients);
+    free(m->merged);
+    free(m->logged);
+    mgpu_sync_free(m->sync);
     free(m->errors);
     free(m->gathered);
     free(m->costs);
@@ -30,6 +34,8 @@ static void free_mgpu(mgpu *m)
     free(m->rules);
     free(m->weights);
     free(m->updates);
+    free(m->moments[0]);
+    free(m->moments[1]);
     free(m->running);
     mgpu_layout_free(&m->layout);
     free(m);
@@ -67,18 +73,24 @@ static int make_arenas(mgpu *m)
     m->updates = mgpu_arena_make(m->layout.learned);
     m->running = mgpu_arena_make(m->layout.running);
     if(!m->weights || !m->updates || !m->running) return -1;
+    for(int i = 0; root->adam && i < 2; ++i) {
+        m->moments[i] = mgpu_arena_make(m->layout.learned);
+        if(!m->moments[i]) return -1;
+    }
     m->gathered = calloc(root->n, sizeof *m->gathered);
     m->costs = calloc(root->n, sizeof *m->costs);
     m->rules = calloc(m->layout.n + 1, sizeof *m->rules);
     m->replicas = calloc(m->n, sizeof *m->replicas);
     m->gradients = calloc(m->n, sizeof *m->gradients);
+    m->merged = calloc(m->n, sizeof *m->merged);
+    m->logged = calloc(m->n, (m->layout.running / MGPU_ALIGN + 1) * sizeof *m->logged);
     m->errors = calloc(m->n, sizeof *m->errors);
     m->nets = calloc(m->n, sizeof *m->nets);
-    if(!m->gathered || !m->costs || !m->rules || !m->replicas || !m->gradients || !m->errors ||
-       !m->nets) {
+    if(!m->gathered || !m->costs || !m->rules || !m->replicas || !m->gradients || !m->merged ||
+       !m->logged || !m->errors || !m->nets) {
         return mgpu_fail("no memory for %d replicas", m->n);
     }
-    for(int i = 0; i < m->n - 1; ++i) {
+    for(int i = m->reproducible ? 0 : 1; i < m->n; ++i) {
         m->gradients[i] = mgpu_arena_make(m->layout.learned);
         if(!m->gradients[i]) return -1;
     }
@@ -88,10 +100,8 @@ static int make_arenas(mgpu *m)
 static int make_replicas(mgpu *m, const mgpu_options *o)
 {
     network *root = m->root;
-    mgpu_plan_sizes sizes = {.replicas = m->n, .batch = root->batch};
+    mgpu_plan_sizes sizes = mgpu_step_sizes(m, 0);
     sizes.count = root->subdivisions;
-    sizes.whole = mgpu_plan_whole(m->n, root->subdivisions);
-    sizes.min_rows = mgpu_min_rows(root);
     m->shared.layout = &m->layout;
     m->shared.root = root;
     m->shared.seed = o->seed;
@@ -99,7 +109,8 @@ static int make_replicas(mgpu *m, const mgpu_options *o)
     m->shared.running = m->running;
     for(int i = 0; i < m->n; ++i) {
         m->replicas[i] = (mgpu_replica){.shared = &m->shared, .device = o->gpus[i]};
-        m->replicas[i].gradients = i ? m->gradients[i - 1] : m->updates;
+        m->replicas[i].gradients = m->gradients[i] ? m->gradients[i] : m->updates;
+        m->replicas[i].logged = m->logged + i * (m->layout.running / MGPU_ALIGN + 1);
     }
     m->workers = mgpu_workers_make(m->n);
     if(!m->workers || mgpu_step_plan(m, &sizes) < 0) return -1;
@@ -116,8 +127,18 @@ static mgpu *make_mgpu(network *root, const char *cfg, const mgpu_options *o)
     }
     m->n = o->ngpus;
     m->root = root;
+    m->reproducible = o->reproducible;
     m->shared.cfg = strdup(cfg);
     int status = m->shared.cfg ? mgpu_layout_make(&m->layout, root) : mgpu_fail("no memory");
+    if(status == 0 && o->sync_bn) {
+        m->sync = mgpu_sync_make(m->n);
+        if(!m->sync) status = -1;
+    }
+    if(status == 0 && o->shares) {
+        m->shares = calloc(m->n, sizeof *m->shares);
+        if(m->shares) memcpy(m->shares, o->shares, m->n * sizeof *m->shares);
+        if(!m->shares) status = mgpu_fail("no memory");
+    }
     if(status == 0) status = make_arenas(m);
     if(status == 0) {
         list_layers(m);

@@ -21,11 +21,16 @@ typedef struct {
     mgpu_shared shared;
     mgpu_layout layout;
     float *weights, *updates, *running; /* arenas W, U and R */
+    float *moments[2];                  /* arenas m and v of Adam; NULL under SGD */
 
     int n;
     mgpu_replica *replicas;
+    int *shares;         /* of the devices; NULL: the same */
     network **nets;      /* root->replicas: the replicas' networks */
-    float **gradients;   /* arenas of replicas 1..n-1; replica 0 adds onto U itself */
+    float **gradients;   /* each replica's arena; NULL for one that adds onto U itself */
+    int reproducible;    /* 1: gradients are added mini-batch by mini-batch */
+    int *logged;         /* the replicas' counters of logged steps */
+    mgpu_sync *sync;     /* NULL without sync_bn */
     char (*errors)[256]; /* of each replica's last job; "" if it went well */
     mgpu_workers *workers;
 
@@ -37,7 +42,11 @@ typedef struct {
     /* The step under way; the workers read it, and write to their slices' places. */
     mgpu_slice *slices;
     int nslices;
-    float *logs; /* nslices times layout.running */
+    int from, to;   /* the slices that are run now */
+    float **merged; /* the gradients of those, to be added to U */
+    int nmerged;
+    int parts;   /* slices to a mini-batch */
+    float *logs; /* nslices times time steps times layout.running */
     size_t logs_size;
     float *slice_costs; /* nslices times ncosts */
     size_t slice_costs_size;

@@ -44,10 +44,11 @@ static void replay_layer(float *mean, float *variance, size_t length, int k, con
     }
 }
 
-void mgpu_replay(network *net, const mgpu_layout *layout, int k, const int *rows,
+void mgpu_replay(network *net, const mgpu_layout *layout, int k, const int *sequences,
                  float *const *logs)
 {
-    int n[k];
+    int n[k], steps = net->time_steps;
+    float *at[k];
     const mgpu_tensor *mean = 0; /* the table lists a layer's mean before its variance */
     for(int t = 0; t < layout->n; ++t) {
         const mgpu_tensor *tensor = layout->tensors + t;
@@ -56,19 +57,35 @@ void mgpu_replay(network *net, const mgpu_layout *layout, int k, const int *rows
             mean = tensor;
             continue;
         }
-        const layer *l = net->layers + tensor->layer;
-        for(int i = 0; i < k; ++i) n[i] = rows[i] * l->out_w * l->out_h;
-        replay_layer(*mgpu_tensor_value(net, mean), *mgpu_tensor_value(net, tensor),
-                     tensor->length, k, n, logs, mean->offset, tensor->offset);
+        const layer *l = mgpu_tensor_layer(net, tensor);
+        int times = tensor->nested ? steps : 1;
+        for(int i = 0; i < k; ++i) n[i] = sequences[i] * (steps / times) * l->out_w * l->out_h;
+        for(int time = 0; time < times; ++time) {
+            for(int i = 0; i < k; ++i) at[i] = logs[i] + time * layout->running;
+            replay_layer(*mgpu_tensor_value(net, mean), *mgpu_tensor_value(net, tensor),
+                         tensor->length, k, n, at, mean->offset, tensor->offset);
+        }
         mean = 0;
     }
 }
 
+static int normalises(void *arg, const layer *l)
+{
+    (void)arg;
+    return l->batch_normalize || l->type == BATCHNORM;
+}
+
+static int one_value(void *arg, const layer *l)
+{
+    return normalises(arg, l) && l->out_w * l->out_h == 1;
+}
+
+int mgpu_has_batch_normalisation(const network *net)
+{
+    return mgpu_each_layer(net, normalises, 0);
+}
+
 int mgpu_min_rows(const network *net)
 {
-    for(int i = 0; i < net->n; ++i) {
-        const layer *l = net->layers + i;
-        if(l->batch_normalize && l->out_w * l->out_h == 1) return 2;
-    }
-    return 1;
+    return mgpu_each_layer(net, one_value, 0) ? 2 : 1;
 }

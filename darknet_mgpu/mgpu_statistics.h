@@ -15,11 +15,16 @@ void mgpu_pool(int k, const int *n, const float *means, const float *variances, 
                float *variance);
 
 /* Moves the running statistics of `net` by one mini-batch that was run in k slices
- * of rows[i] rows, whose logs are logs[i], as stock does: r = .99 r + .01 batch. */
-void mgpu_replay(network *net, const mgpu_layout *layout, int k, const int *rows,
+ * of sequences[i] sequences (rows, where there are no time steps), as stock does:
+ * r = .99 r + .01 batch. logs[i] holds net->time_steps logs, one after the other; layers
+ * that are not recurrent log once, over all time steps. */
+void mgpu_replay(network *net, const mgpu_layout *layout, int k, const int *sequences,
                  float *const *logs);
 
-/* Fewest rows in a slice for which every batch-normalised layer of `net` sees more
+/* 1 if some layer of `net` normalises over the batch. */
+int mgpu_has_batch_normalisation(const network *net);
+
+/* Fewest sequences in a slice for which every batch-normalised layer of `net` sees more
  * than one value per channel: 1 or 2. */
 int mgpu_min_rows(const network *net);
 

@@ -4,6 +4,10 @@
 
 #include "mgpu_root.h"
 
+/* The sizes of a step's plan, but for where it begins and how long it is. With `cut` rows are
+ * cut over the replicas even where mini-batches could be dealt out whole. */
+mgpu_plan_sizes mgpu_step_sizes(const mgpu *m, int cut);
+
 /* Plans a step, makes room for its results and replicas large enough to run it.
  * Returns 0, or -1 with mgpu_error() and nothing changed that matters. */
 int mgpu_step_plan(mgpu *m, const mgpu_plan_sizes *sizes);

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGN 16 /* floats: 64 bytes */
-
 static size_t per_filter(const layer *l)
 {
     return l->n;
@@ -27,6 +25,17 @@ static size_t per_connection(const layer *l)
     return (size_t)l->inputs * l->outputs;
 }
 
+/* A local layer has weights of its own for each place of its output. */
+static size_t per_place_weight(const layer *l)
+{
+    return (size_t)l->size * l->size * l->c * l->n * l->out_w * l->out_h;
+}
+
+static size_t per_channel(const layer *l)
+{
+    return l->c;
+}
+
 #define FIELD(f) offsetof(layer, f)
 #define LEARNED(f, g) .name = #f, .value = FIELD(f), .gradient = FIELD(g)
 #define RUNNING(f) .name = #f, .value = FIELD(f), .running = 1, .batch_normalized = 1
@@ -34,7 +43,7 @@ static size_t per_connection(const layer *l)
 static const mgpu_tensor_kind convolutional[] = {
     {LEARNED(biases, bias_updates), .length = per_filter},
     {LEARNED(scales, scale_updates), .length = per_filter, .batch_normalized = 1},
-    {LEARNED(weights, weight_updates), .length = per_filter_weight, .decays = 1},
+    {LEARNED(weights, weight_updates), .length = per_filter_weight, .decays = 1, .clipped = 1},
     {RUNNING(rolling_mean), .length = per_filter},
     {RUNNING(rolling_variance), .length = per_filter},
 };
@@ -47,8 +56,43 @@ static const mgpu_tensor_kind connected[] = {
     {RUNNING(rolling_variance), .length = per_output},
 };
 
+static const mgpu_tensor_kind deconvolutional[] = {
+    {LEARNED(biases, bias_updates), .length = per_filter},
+    {LEARNED(scales, scale_updates), .length = per_filter, .batch_normalized = 1},
+    {LEARNED(weights, weight_updates), .length = per_filter_weight, .decays = 1},
+    {RUNNING(rolling_mean), .length = per_filter},
+    {RUNNING(rolling_variance), .length = per_filter},
+};
+
+static const mgpu_tensor_kind local[] = {
+    {LEARNED(biases, bias_updates), .length = per_output},
+    {LEARNED(weights, weight_updates), .length = per_place_weight, .decays = 1},
+};
+
+/* Not learned by Darknet, and its biases are not in weights files. */
+static const mgpu_tensor_kind batchnorm[] = {
+    {LEARNED(biases, bias_updates), .length = per_channel, .fixed = 1, .unsaved = 1},
+    {LEARNED(scales, scale_updates), .length = per_channel, .fixed = 1},
+    {.name = "rolling_mean", .value = FIELD(rolling_mean), .running = 1, .length = per_channel},
+    {.name = "rolling_variance",
+     .value = FIELD(rolling_variance),
+     .running = 1,
+     .length = per_channel},
+};
+
+#define NESTED(f)                                                                              \
+    {                                                                                          \
+#f, FIELD(f)                                                                           \
+    }
+static const mgpu_nested rnn[] = {NESTED(input_layer), NESTED(self_layer),
+                                  NESTED(output_layer)};
+static const mgpu_nested gru[] = {NESTED(wz), NESTED(wr), NESTED(wh),
+                                  NESTED(uz), NESTED(ur), NESTED(uh)};
+static const mgpu_nested lstm[] = {NESTED(wi), NESTED(wf), NESTED(wo), NESTED(wg),
+                                   NESTED(ui), NESTED(uf), NESTED(uo), NESTED(ug)};
+
+#define LAYERS(a) .nnested = sizeof(a) / sizeof *(a), .nested = (a)
 #define KINDS(a) .nkinds = sizeof(a) / sizeof *(a), .kinds = (a)
-#define LATER .refused = "not supported by this module yet"
 
 static const mgpu_layer_kind layer_kinds[] = {
     {CONVOLUTIONAL, "convolutional", .resized = 1, KINDS(convolutional)},
@@ -65,19 +109,19 @@ static const mgpu_layer_kind layer_kinds[] = {
     {LOGXENT, "logistic", .resized = 0},
     {COST, "cost", .resized = 1},
     {YOLO, "yolo", .resized = 1, .gathered = 1},
-    {DECONVOLUTIONAL, "deconvolutional", LATER},
-    {LOCAL, "local", LATER},
-    {BATCHNORM, "batchnorm", LATER},
-    {RNN, "rnn", LATER},
-    {GRU, "gru", LATER},
-    {LSTM, "lstm", LATER},
-    {CRNN, "crnn", LATER},
-    {REGION, "region", .resized = 1, LATER},
-    {DETECTION, "detection", LATER},
-    {ISEG, "iseg", LATER},
-    {L2NORM, "l2norm", LATER},
-    {NORMALIZATION, "normalization", .resized = 1, LATER},
-    {CROP, "crop", .resized = 1, LATER},
+    {DECONVOLUTIONAL, "deconvolutional", .resized = 0, KINDS(deconvolutional)},
+    {LOCAL, "local", .sgd = 1, KINDS(local)},
+    {BATCHNORM, "batchnorm", .resized = 0, KINDS(batchnorm)},
+    {RNN, "rnn", LAYERS(rnn)},
+    {GRU, "gru", LAYERS(gru)},
+    {LSTM, "lstm", LAYERS(lstm)},
+    {CRNN, "crnn", LAYERS(rnn)},
+    {REGION, "region", .resized = 1, .gathered = 1},
+    {DETECTION, "detection", .gathered = 1},
+    {ISEG, "iseg", .gathered = 1},
+    {L2NORM, "l2norm", .resized = 0},
+    {NORMALIZATION, "normalization", .resized = 1},
+    {CROP, "crop", .resized = 1},
 };
 
 const mgpu_layer_kind *mgpu_layer_kind_of(const layer *l)
@@ -91,30 +135,50 @@ const mgpu_layer_kind *mgpu_layer_kind_of(const layer *l)
     return 0;
 }
 
-static int check_layer(const network *net, int i, const mgpu_layer_kind *kind)
+layer *mgpu_nested_layer(const layer *l, const mgpu_nested *nested)
 {
-    if(!kind)
-        return mgpu_fail("layer %d: not a layer that Darknet knows; check its [section]", i);
-    if(kind->refused) return mgpu_fail("layer %d: [%s] is %s", i, kind->name, kind->refused);
-    if(net->layers[i].type == SOFTMAX && net->layers[i].softmax_tree) {
-        return mgpu_fail("layer %d: [softmax] with a tree is not supported by this module yet",
-                         i);
+    return *(layer *const *)((const char *)l + nested->field);
+}
+
+int mgpu_each_layer(const network *net, int (*visit)(void *arg, const layer *l), void *arg)
+{
+    for(int i = 0; i < net->n; ++i) {
+        const mgpu_layer_kind *kind = mgpu_layer_kind_of(net->layers + i);
+        int stop = visit(arg, net->layers + i);
+        for(int j = 0; !stop && kind && j < kind->nnested; ++j) {
+            stop = visit(arg, mgpu_nested_layer(net->layers + i, kind->nested + j));
+        }
+        if(stop) return stop;
     }
     return 0;
 }
 
-/* Calls visit for each array that `net` has, in layer order. */
-static int each_tensor(const network *net, int (*visit)(void *, mgpu_tensor), void *arg)
+int mgpu_recurrent(const network *net)
 {
     for(int i = 0; i < net->n; ++i) {
-        const layer *l = net->layers + i;
-        const mgpu_layer_kind *kind = mgpu_layer_kind_of(l);
-        if(check_layer(net, i, kind) < 0) return -1;
-        for(int k = 0; k < kind->nkinds; ++k) {
-            const mgpu_tensor_kind *t = kind->kinds + k;
-            if(t->batch_normalized && !l->batch_normalize) continue;
-            if(visit(arg, (mgpu_tensor){i, t, 0, t->length(l)}) < 0) return -1;
-        }
+        const mgpu_layer_kind *kind = mgpu_layer_kind_of(net->layers + i);
+        if(kind && kind->nnested) return 1;
+    }
+    return 0;
+}
+
+/* Calls visit for each array of layer i, or of a layer within it. */
+static int each_of_layer(const network *net, int i, const mgpu_nested *nested,
+                         int (*visit)(void *, mgpu_tensor), void *arg)
+{
+    const layer *l = net->layers + i;
+    if(nested) l = mgpu_nested_layer(l, nested);
+    const mgpu_layer_kind *kind = mgpu_layer_kind_of(l);
+    if(!kind) {
+        return mgpu_fail("layer %d: not a layer that Darknet knows; check its [section]", i);
+    }
+    for(int k = 0; k < kind->nkinds; ++k) {
+        const mgpu_tensor_kind *t = kind->kinds + k;
+        if(t->batch_normalized && !l->batch_normalize) continue;
+        if(visit(arg, (mgpu_tensor){i, nested, t, 0, t->length(l)}) < 0) return -1;
+    }
+    for(int k = 0; !nested && k < kind->nnested; ++k) {
+        if(each_of_layer(net, i, kind->nested + k, visit, arg) < 0) return -1;
     }
     return 0;
 }
@@ -127,7 +191,7 @@ static int append(void *arg, mgpu_tensor t)
     layout->tensors = grown;
     size_t *end = t.kind->running ? &layout->running : &layout->learned;
     t.offset = *end;
-    *end += (t.length + ALIGN - 1) / ALIGN * ALIGN;
+    *end += (t.length + MGPU_ALIGN - 1) / MGPU_ALIGN * MGPU_ALIGN;
     layout->tensors[layout->n++] = t;
     return 0;
 }
@@ -135,9 +199,12 @@ static int append(void *arg, mgpu_tensor t)
 int mgpu_layout_make(mgpu_layout *layout, const network *net)
 {
     *layout = (mgpu_layout){0};
-    if(each_tensor(net, append, layout) == 0) return 0;
-    mgpu_layout_free(layout);
-    return -1;
+    for(int i = 0; i < net->n; ++i) {
+        if(each_of_layer(net, i, 0, append, layout) == 0) continue;
+        mgpu_layout_free(layout);
+        return -1;
+    }
+    return 0;
 }
 
 void mgpu_layout_free(mgpu_layout *layout)
@@ -153,31 +220,39 @@ int mgpu_layout_matches(const mgpu_layout *layout, const network *net)
     int same = other.n == layout->n;
     for(int i = 0; same && i < other.n; ++i) {
         const mgpu_tensor *a = other.tensors + i, *b = layout->tensors + i;
-        same = a->layer == b->layer && a->kind == b->kind && a->length == b->length;
+        same = a->layer == b->layer && a->nested == b->nested && a->kind == b->kind &&
+               a->length == b->length;
     }
     mgpu_layout_free(&other);
     return same ? 0 : mgpu_fail("the cfg file no longer describes the network made from it");
 }
 
-static float **field(network *net, int i, size_t offset)
+layer *mgpu_tensor_layer(const network *net, const mgpu_tensor *t)
 {
-    return (float **)((char *)(net->layers + i) + offset);
+    layer *l = net->layers + t->layer;
+    return t->nested ? mgpu_nested_layer(l, t->nested) : l;
+}
+
+static float **field(layer *l, size_t offset)
+{
+    return (float **)((char *)l + offset);
 }
 
 float **mgpu_tensor_value(network *net, const mgpu_tensor *t)
 {
-    return field(net, t->layer, t->kind->value);
+    return field(mgpu_tensor_layer(net, t), t->kind->value);
 }
 
 float **mgpu_tensor_gradient(network *net, const mgpu_tensor *t)
 {
-    return field(net, t->layer, t->kind->gradient);
+    return field(mgpu_tensor_layer(net, t), t->kind->gradient);
 }
 
 float *mgpu_arena_make(size_t n)
 {
-    size_t bytes = (n ? (n + ALIGN - 1) / ALIGN * ALIGN : ALIGN) * sizeof(float);
-    float *arena = aligned_alloc(ALIGN * sizeof(float), bytes);
+    size_t bytes =
+        (n ? (n + MGPU_ALIGN - 1) / MGPU_ALIGN * MGPU_ALIGN : MGPU_ALIGN) * sizeof(float);
+    float *arena = aligned_alloc(MGPU_ALIGN * sizeof(float), bytes);
     if(!arena) {
         mgpu_fail("no memory for an arena of %zu MB", bytes >> 20);
         return 0;

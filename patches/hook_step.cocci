@@ -1,4 +1,4 @@
-// in src/network.c: mgpu_hooks mgpu_train_network mgpu_train_datum mgpu_predict mgpu_resize mgpu_free
+// in src/network.c: mgpu_hooks mgpu_train_network mgpu_train_datum mgpu_predict mgpu_resize mgpu_free mgpu_reset_state
 //
 // Training, predicting, resizing and freeing a root are the module's work.
 // A network without replicas goes on as it always did.
@@ -43,6 +43,15 @@ identifier net, w, h;
 int resize_network(network *net, int w, int h)
 {
 +   if(net->replicas) mgpu_resize(net, w, h);
+    ...
+}
+
+@ reset @
+identifier net, b;
+@@
+void reset_network_state(network *net, int b)
+{
++   if(net->replicas) mgpu_reset_state(net, b);
     ...
 }
 

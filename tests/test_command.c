@@ -330,8 +330,6 @@ static void test_refused(void **state)
     (void)state;
     const char *darknet = getenv("MGPU_DARKNET");
     put("uneven.cfg", "[net]\nbatch=9\nsubdivisions=2\nmax_batches=2\n" NET LAYERS);
-    put("l2norm.cfg", "[net]\nbatch=8\nmax_batches=2\n" NET
-                      "[convolutional]\nfilters=2\nsize=1\n[l2norm]\n[softmax]\n");
     put("gray.cfg", "[net]\nbatch=8\nmax_batches=2\nheight=12\nwidth=12\nchannels=1\n"
                     "[connected]\noutput=2\n[softmax]\n");
     put("three.cfg",
@@ -388,7 +386,6 @@ static void test_refused(void **state)
          "weights file none.weights can not be read"},
         {"mgpu train some.data small.cfg garbage.weights", "garbage.weights"},
         {"mgpu train some.data uneven.cfg", "batch=9 can not be cut into subdivisions=2"},
-        {"mgpu train some.data l2norm.cfg", "layer 1: [l2norm]"},
         {"mgpu train some.data gray.cfg", "images have 3 channels"},
         {"mgpu train some.data three.cfg", "has 3 outputs"},
         {"mgpu train some.data yolo.cfg", "Darknet finds its boxes by replacing"},
