@@ -41,6 +41,11 @@ void mgpu_reset_state(network *net, int b);
  * returns 1; elsewhere returns 0 and the caller draws as it always did. */
 int mgpu_uniform(network net, float *x, int rows, int n);
 
+/* In a crop layer, before row `row`. In a replica that trains: sets whether the row is mirrored
+ * and which rows and columns of it are cut off, drawn as mgpu_uniform draws; elsewhere leaves
+ * them as they are. */
+void mgpu_crop(layer l, network net, int row, int *flip, int *down, int *right);
+
 /* In place of gemm_cpu's loops; see mgpu_products.h. */
 int mgpu_product(int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
                  const float *b, int ldb, float beta, float *c, int ldc);

@@ -96,14 +96,31 @@ int mgpu_replica_row(const mgpu_replica *r, int i)
     return step * sequences + r->row + i % r->rows;
 }
 
+/* What layer net.index draws for row i of the replica, from here to mgpu_random_end(). */
+static void begin_row(const mgpu_replica *r, network net, int i)
+{
+    size_t minibatch = *net.seen / r->shared->root->batch;
+    mgpu_random_begin(r->shared->seed, minibatch, MGPU_DRAW_LAYER + net.index,
+                      mgpu_replica_row(r, i));
+}
+
+void mgpu_crop(layer l, network net, int row, int *flip, int *down, int *right)
+{
+    const mgpu_replica *r = net.mgpu;
+    if(!r || net.replicas || !net.train) return;
+    begin_row(r, net, row);
+    *flip = l.flip && mgpu_rand() % 2;
+    *down = mgpu_rand() % (l.h - l.out_h + 1);
+    *right = mgpu_rand() % (l.w - l.out_w + 1);
+    mgpu_random_end();
+}
+
 int mgpu_uniform(network net, float *x, int rows, int n)
 {
     const mgpu_replica *r = net.mgpu;
     if(!r || net.replicas) return 0;
-    size_t minibatch = *net.seen / r->shared->root->batch;
     for(int i = 0; i < rows; ++i) {
-        mgpu_random_begin(r->shared->seed, minibatch, MGPU_DRAW_LAYER + net.index,
-                          mgpu_replica_row(r, i));
+        begin_row(r, net, i);
         mgpu_random_uniform(x + (size_t)i * n, n);
     }
     mgpu_random_end();

@@ -58,11 +58,13 @@ typedef struct {
     int rows, subdivisions; /* of a mini-batch; the cfg's batch is their product */
     int steps, call;        /* mini-batches: in all, and to a call */
     const char *mode;       /* "network" or "datum" */
+    int sync;               /* 1: sync_bn */
 } run_case;
 
-static network *load(int ndevices)
+static network *load(int ndevices, int sync)
 {
     mgpu_options o = mgpu_default_options();
+    o.sync_bn = sync;
     o.gpus = ids;
     o.ngpus = ndevices;
     quiet();
@@ -74,7 +76,7 @@ static network *load(int ndevices)
 
 static snapshot run_ours(const run_case *c, int ndevices)
 {
-    network *net = load(ndevices);
+    network *net = load(ndevices, c->sync);
     float returned = 0;
     quiet();
     if(strcmp(c->mode, "resized") == 0) resize_network(net, 32, 32);
@@ -101,7 +103,7 @@ static void describe_slices(const run_case *c, int ndevices, char *text)
 {
     int whole = strcmp(c->mode, "datum") && ndevices <= c->subdivisions;
     *text = 0;
-    if(whole || !c->net->batch_normalized) return;
+    if(whole || !c->net->batch_normalized || c->sync) return;
     int most = c->net->flat ? c->rows / 2 : c->rows;
     int n = ndevices < most ? ndevices : most;
     if(n <= 1) return;
@@ -184,15 +186,15 @@ static void sweep(const char *name)
     const test_net *net = find_net(name);
     for(int i = 0; i < 4; ++i) {
         int s = subdivisions[i];
-        check_case(&(run_case){net, 5, s, s, s, "network"});         /* one update */
-        check_case(&(run_case){net, 5, s, 20, s, "network"});        /* updates call by call */
-        check_case(&(run_case){net, 3, s, 2 * s, 2 * s, "network"}); /* several to a call */
+        check_case(&(run_case){net, 5, s, s, s, "network", 0});  /* one update */
+        check_case(&(run_case){net, 5, s, 20, s, "network", 0}); /* updates call by call */
+        check_case(&(run_case){net, 3, s, 2 * s, 2 * s, "network", 0}); /* several to a call */
     }
-    check_case(&(run_case){net, 8, 1, 20, 1, "network"});
-    check_case(&(run_case){net, 4, 4, 20, 1, "network"}); /* calls of a part of a batch */
-    check_case(&(run_case){net, 4, 4, 20, 3, "network"}); /* updates in mid-call */
-    check_case(&(run_case){net, 5, 2, 20, 1, "datum"});
-    check_case(&(run_case){net, 1, 6, 20, 6, "network"}); /* one row to a mini-batch */
+    check_case(&(run_case){net, 8, 1, 20, 1, "network", 0});
+    check_case(&(run_case){net, 4, 4, 20, 1, "network", 0}); /* calls of a part of a batch */
+    check_case(&(run_case){net, 4, 4, 20, 3, "network", 0}); /* updates in mid-call */
+    check_case(&(run_case){net, 5, 2, 20, 1, "datum", 0});
+    check_case(&(run_case){net, 1, 6, 20, 6, "network", 0}); /* one row to a mini-batch */
 }
 
 static void test_plain(void **state)
@@ -226,12 +228,27 @@ static void test_flat(void **state)
 {
     (void)state;
     const test_net *net = find_net("flat");
-    check_case(&(run_case){net, 5, 1, 1, 1, "network"});
-    check_case(&(run_case){net, 3, 2, 2, 2, "network"});
-    check_case(&(run_case){net, 6, 1, 1, 1, "datum"});
-    check_case(&(run_case){net, 33, 1, 20, 1, "network"});
-    check_case(&(run_case){net, 4, 8, 24, 8, "network"});
-    check_case(&(run_case){net, 34, 1, 20, 1, "datum"});
+    check_case(&(run_case){net, 5, 1, 1, 1, "network", 0});
+    check_case(&(run_case){net, 3, 2, 2, 2, "network", 0});
+    check_case(&(run_case){net, 6, 1, 1, 1, "datum", 0});
+    check_case(&(run_case){net, 33, 1, 20, 1, "network", 0});
+    check_case(&(run_case){net, 4, 8, 24, 8, "network", 0});
+    check_case(&(run_case){net, 34, 1, 20, 1, "datum", 0});
+}
+
+/* sync_bn: unpatched stock's result for any cut, slices with one value per channel too. */
+static void test_synced(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"normalised", "flat", "yolo"};
+    for(int i = 0; i < 3; ++i) {
+        const test_net *net = find_net(names[i]);
+        check_case(&(run_case){net, 8, 1, 1, 1, "network", .sync = 1});
+        check_case(&(run_case){net, 5, 2, 2, 2, "network", .sync = 1});
+        check_case(&(run_case){net, 5, 2, 20, 1, "network", .sync = 1});
+        check_case(&(run_case){net, 9, 1, 20, 1, "network", .sync = 1});
+        check_case(&(run_case){net, 6, 2, 20, 1, "datum", .sync = 1});
+    }
 }
 
 /* resize_network reaches the replicas, also those that have no rows yet. */
@@ -239,8 +256,8 @@ static void test_resized(void **state)
 {
     (void)state;
     const test_net *net = find_net("yolo");
-    check_case(&(run_case){net, 5, 2, 2, 2, "resized"});
-    check_case(&(run_case){net, 5, 1, 4, 1, "resized"});
+    check_case(&(run_case){net, 5, 2, 2, 2, "resized", 0});
+    check_case(&(run_case){net, 5, 1, 4, 1, "resized", 0});
 }
 
 /* network_predict: every row as stock has it, on any number of devices. */
@@ -254,7 +271,7 @@ static void test_predict(void **state)
         stock("predict %s %s %s %s", cfg, weights, kind->name, reference);
         snapshot theirs = snapshot_read(reference);
         for(int i = 0; i < NCOUNTS; ++i) {
-            network *net = load(device_counts[i]);
+            network *net = load(device_counts[i], 0);
             data d = make_rows(net, kind->yolo, 0, net->batch);
             float *x = calloc((size_t)net->batch * net->inputs, sizeof *x);
             for(int r = 0; r < net->batch; ++r) {
@@ -265,7 +282,8 @@ static void test_predict(void **state)
             loud();
             assert_ptr_equal(out, net->output);
             snapshot ours = take(net, 0);
-            compare(&(run_case){kind, 7, 1, 1, 1, "predict"}, device_counts[i], &ours, &theirs);
+            compare(&(run_case){kind, 7, 1, 1, 1, "predict", 0}, device_counts[i], &ours,
+                    &theirs);
             snapshot_free(&ours);
             free(x);
             free_data(d);
@@ -293,7 +311,7 @@ static void test_saved(void **state)
     for(int n = 0; n < NNETS; ++n) {
         write_cfg(cfg, test_nets + n, 6, 2);
         stock("init %s %s", cfg, weights);
-        network *net = load(2);
+        network *net = load(2, 0);
         data d = make_rows(net, test_nets[n].yolo, 0, 6);
         quiet();
         train_network(net, d);
@@ -316,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_flat),    cmocka_unit_test(test_yolo),
         cmocka_unit_test(test_costs),   cmocka_unit_test(test_resized),
         cmocka_unit_test(test_predict), cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_synced),
     };
     int status = cmocka_run_group_tests_name("contract", tests, 0, 0);
     printf("%d arrays compared with stock; largest relative difference after one step %.1e, of "
