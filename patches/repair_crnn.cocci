@@ -1,0 +1,53 @@
+// in src/crnn_layer.c: workspace_size learning_rate_scale
+// in src/parser.c:
+//
+// A crnn layer asks for the workspace of its convolutions, and these learn: their rates'
+// scale was 0. In the backward pass the state of each step is the one that the forward
+// pass kept, a shortcut's part included, and the input layer gets its delta before the
+// self layer's activation is derived, as in rnn layers on the GPU. An image's height and
+// width are no longer swapped.
+
+@ nested @
+identifier made, part;
+expression rows;
+@@
+make_crnn_layer(...)
+{
+    <...
+    made.part->batch = rows;
++   made.part->learning_rate_scale = 1;
++   if(made.part->workspace_size > made.workspace_size) made.workspace_size = made.part->workspace_size;
+    ...>
+}
+
+@ backward @
+typedef layer;
+typedef network;
+identifier l, net, s, i, in, self, out;
+@@
+void backward_crnn_layer(layer l, network net)
+{
+    ...
+    for(...; i >= 0; --i){
+-       copy_cpu(l.hidden * l.batch, in.output, 1, l.state, 1);
+-       axpy_cpu(l.hidden * l.batch, 1, self.output, 1, l.state, 1);
+        ...
+        backward_convolutional_layer(out, s);
++       copy_cpu(l.hidden*l.batch, self.delta, 1, in.delta, 1);
++       if(i > 0 && l.shortcut) axpy_cpu(l.hidden*l.batch, 1, self.delta, 1, self.delta - l.hidden*l.batch, 1);
+        ...
+        backward_convolutional_layer(self, s);
+-       copy_cpu(l.hidden*l.batch, self.delta, 1, in.delta, 1);
+-       if(i > 0 && l.shortcut) axpy_cpu(l.hidden*l.batch, 1, self.delta, 1, self.delta - l.hidden*l.batch, 1);
+        ...
+    }
+}
+
+@ sides @
+identifier params;
+@@
+make_crnn_layer(
+    params.batch,
+-   params.w, params.h,
++   params.h, params.w,
+    ...)
