@@ -18,27 +18,38 @@ static int parse_number(const char *text, const char **end, unsigned long long *
     return errno ? -1 : 0;
 }
 
-int mgpu_parse_devices(const char *text, mgpu_device_list *devices)
+/* "0,1,3", each within least..most; `what` is in a message a list of what. */
+static int parse_list(const char *option, const char *text, const char *what, int least,
+                      int most, mgpu_list *list)
 {
     const char *at = text;
-    devices->n = 0;
+    list->n = 0;
     for(;;) {
-        unsigned long long id;
-        if(parse_number(at, &at, &id) < 0 || (*at && *at != ',')) {
-            return mgpu_fail("-gpus %s is not a list of device ids; write it like 0,1", text);
+        unsigned long long value;
+        if(parse_number(at, &at, &value) < 0 || (*at && *at != ',')) {
+            return mgpu_fail("%s %s is not a list of %ss; write it like 3,1", option, text,
+                             what);
         }
-        if(id >= MGPU_HOST_DEVICES) {
-            return mgpu_fail("-gpus %s: there is no device %llu; host devices are 0..%d", text,
-                             id, MGPU_HOST_DEVICES - 1);
+        if(value < (unsigned)least || value > (unsigned)most) {
+            return mgpu_fail("%s %s: there is no %s %llu; they are %d..%d", option, text, what,
+                             value, least, most);
         }
-        for(int i = 0; i < devices->n; ++i) {
-            if(devices->ids[i] == (int)id) {
-                return mgpu_fail("-gpus %s: device %llu is listed twice", text, id);
-            }
+        if(list->n == MGPU_HOST_DEVICES) {
+            return mgpu_fail("%s %s: more than %d of them", option, text, MGPU_HOST_DEVICES);
         }
-        devices->ids[devices->n++] = (int)id;
+        list->values[list->n++] = (int)value;
         if(!*at++) return 0;
     }
+}
+
+int mgpu_parse_devices(const char *text, mgpu_list *devices)
+{
+    return parse_list("-gpus", text, "device id", 0, MGPU_HOST_DEVICES - 1, devices);
+}
+
+int mgpu_parse_shares(const char *text, mgpu_list *shares)
+{
+    return parse_list("-shares", text, "share", 1, MGPU_MOST_SHARE, shares);
 }
 
 static int parse_integer(const mgpu_argument *a, const char *text)
@@ -62,6 +73,7 @@ static int parse_value(const mgpu_argument *a, char *text)
     const char *end;
     if(a->type == MGPU_INTEGER) return parse_integer(a, text);
     if(a->type == MGPU_DEVICES) return mgpu_parse_devices(text, a->to);
+    if(a->type == MGPU_SHARES) return mgpu_parse_shares(text, a->to);
     if(a->type == MGPU_TEXT) {
         *(char **)a->to = text;
         return *text ? 0 : mgpu_fail("%s has an empty value", a->name);
@@ -120,12 +132,26 @@ int mgpu_parse_arguments(int argc, char **argv, const mgpu_argument *table, int 
     return 0;
 }
 
-int mgpu_choose_devices(mgpu_device_list *devices, int ngpus, mgpu_options *o)
+int mgpu_choose_devices(mgpu_list *devices, int ngpus, const mgpu_list *shares, mgpu_options *o)
 {
     if(ngpus && devices->n) return mgpu_fail("-gpus and -ngpus exclude each other");
-    for(int i = 0; i < ngpus; ++i) devices->ids[i] = i;
+    for(int i = 0; i < ngpus; ++i) devices->values[i] = i;
     if(ngpus) devices->n = ngpus;
-    o->gpus = devices->ids;
+    for(int i = 0; i < devices->n && !o->share_device; ++i) {
+        for(int j = 0; j < i; ++j) {
+            if(devices->values[i] != devices->values[j]) continue;
+            return mgpu_fail("-gpus: device %d is listed twice; if several replicas are to "
+                             "share it, say -share_device",
+                             devices->values[i]);
+        }
+    }
+    if(shares && shares->n && shares->n != devices->n) {
+        return mgpu_fail("-shares has %d of them for %d devices; one for each of -gpus is "
+                         "needed",
+                         shares->n, devices->n);
+    }
+    o->gpus = devices->values;
     o->ngpus = devices->n;
+    o->shares = shares && shares->n ? shares->values : 0;
     return 0;
 }

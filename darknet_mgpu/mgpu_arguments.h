@@ -4,15 +4,25 @@
 
 #include "mgpu.h"
 
+/* A list of device ids, or of shares. */
 typedef struct {
-    int ids[MGPU_HOST_DEVICES];
+    int values[MGPU_HOST_DEVICES];
     int n;
-} mgpu_device_list;
+} mgpu_list;
 
-typedef enum { MGPU_FLAG, MGPU_INTEGER, MGPU_SEED, MGPU_TEXT, MGPU_DEVICES } mgpu_argument_type;
+#define MGPU_MOST_SHARE 1000
+
+typedef enum {
+    MGPU_FLAG,
+    MGPU_INTEGER,
+    MGPU_SEED,
+    MGPU_TEXT,
+    MGPU_DEVICES,
+    MGPU_SHARES
+} mgpu_argument_type;
 
 /* One option. `to` is an int (flag: set to 1; integer), an unsigned long long (seed),
- * a char * (text) or an mgpu_device_list. An integer is within min..max. */
+ * a char * (text) or an mgpu_list. An integer is within min..max. */
 typedef struct {
     const char *name; /* with its dash */
     mgpu_argument_type type;
@@ -26,12 +36,18 @@ typedef struct {
 int mgpu_parse_arguments(int argc, char **argv, const mgpu_argument *table, int n, char **words,
                          int least, int most);
 
-/* "0,1,3": ids within 0..63, each once. Returns 0, or -1 with mgpu_error(). */
-int mgpu_parse_devices(const char *text, mgpu_device_list *devices);
+/* "0,1,3": ids within 0..63, at most 64 of them. Returns 0, or -1 with mgpu_error(). */
+int mgpu_parse_devices(const char *text, mgpu_list *devices);
+
+/* "3,1": shares within 1..MGPU_MOST_SHARE. Returns 0, or -1 with mgpu_error(). */
+int mgpu_parse_shares(const char *text, mgpu_list *shares);
 
 /* Sets o->gpus and o->ngpus from -gpus (points into *devices), or -ngpus (0..ngpus-1,
- * written to *devices), or neither (one per core). Returns 0, or -1 with mgpu_error() if
- * both were given. */
-int mgpu_choose_devices(mgpu_device_list *devices, int ngpus, mgpu_options *o);
+ * written to *devices), or neither (one per core); and o->shares from -shares (points into
+ * *shares; NULL: there is no such option). Returns 0, or -1 with mgpu_error() if both were
+ * given, if a device is listed twice and o->share_device does not allow it, or if there are
+ * not as many shares as devices. */
+int mgpu_choose_devices(mgpu_list *devices, int ngpus, const mgpu_list *shares,
+                        mgpu_options *o);
 
 #endif

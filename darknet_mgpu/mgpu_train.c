@@ -195,11 +195,15 @@ int mgpu_command_train(int argc, char **argv)
     char *words[3];
     int ngpus = 0;
     train_options own = {0};
-    mgpu_device_list devices = {.n = 0};
+    mgpu_list devices = {.n = 0}, shares = {.n = 0};
     mgpu_options o = mgpu_default_options();
     const mgpu_argument table[] = {
         {"-gpus", MGPU_DEVICES, &devices, 0, 0},
         {"-ngpus", MGPU_INTEGER, &ngpus, 1, MGPU_HOST_DEVICES},
+        {"-shares", MGPU_SHARES, &shares, 0, 0},
+        {"-share_device", MGPU_FLAG, &o.share_device, 0, 0},
+        {"-sync_bn", MGPU_FLAG, &o.sync_bn, 0, 0},
+        {"-reproducible", MGPU_FLAG, &o.reproducible, 0, 0},
         {"-seed", MGPU_SEED, &o.seed, 0, 0},
         {"-clear", MGPU_FLAG, &own.clear, 0, 0},
         {"-task", MGPU_TEXT, &own.task, 0, 0},
@@ -210,7 +214,7 @@ int mgpu_command_train(int argc, char **argv)
         {"-cpu_relocation", MGPU_INTEGER, &o.cpu_relocation, 0, 1},
     };
     if(mgpu_parse_arguments(argc, argv, table, sizeof table / sizeof *table, words, 2, 3) < 0 ||
-       mgpu_choose_devices(&devices, ngpus, &o) < 0) {
+       mgpu_choose_devices(&devices, ngpus, &shares, &o) < 0) {
         return 1;
     }
     training t = {0};

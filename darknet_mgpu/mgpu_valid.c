@@ -53,14 +53,14 @@ int mgpu_command_valid(int argc, char **argv)
 {
     char *words[3];
     int ngpus = 0;
-    mgpu_device_list devices = {.n = 0};
+    mgpu_list devices = {.n = 0};
     mgpu_options o = mgpu_default_options();
     const mgpu_argument table[] = {
         {"-gpus", MGPU_DEVICES, &devices, 0, 0},
         {"-ngpus", MGPU_INTEGER, &ngpus, 1, MGPU_HOST_DEVICES},
     };
     if(mgpu_parse_arguments(argc, argv, table, sizeof table / sizeof *table, words, 3, 3) < 0 ||
-       mgpu_choose_devices(&devices, ngpus, &o) < 0) {
+       mgpu_choose_devices(&devices, ngpus, 0, &o) < 0) {
         return 1;
     }
     mgpu_dataset c;

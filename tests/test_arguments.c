@@ -11,22 +11,21 @@
 static void test_devices(void **state)
 {
     (void)state;
-    mgpu_device_list d;
+    mgpu_list d;
     assert_int_equal(mgpu_parse_devices("0", &d), 0);
     assert_int_equal(d.n, 1);
     assert_int_equal(mgpu_parse_devices("3,0,63", &d), 0);
     assert_int_equal(d.n, 3);
-    assert_int_equal(d.ids[0], 3);
-    assert_int_equal(d.ids[2], 63);
+    assert_int_equal(d.values[0], 3);
+    assert_int_equal(d.values[2], 63);
     static const char *const bad[][2] = {
-        {"", "not a list"},     {"0,", "not a list"},
-        {",0", "not a list"},   {"0,,1", "not a list"},
-        {"a", "not a list"},    {"-1", "not a list"},
-        {"0, 1", "not a list"}, {"+1", "not a list"},
-        {"0x1", "not a list"},  {"1.5", "not a list"},
-        {"64", "no device 64"}, {"0,99", "no device 99"},
-        {"0,1,0", "twice"},     {"00,0", "twice"},
-        {"0;1", "not a list"},  {"99999999999999999999", "not a list"},
+        {"", "not a list"},        {"0,", "not a list"},
+        {",0", "not a list"},      {"0,,1", "not a list"},
+        {"a", "not a list"},       {"-1", "not a list"},
+        {"0, 1", "not a list"},    {"+1", "not a list"},
+        {"0x1", "not a list"},     {"1.5", "not a list"},
+        {"64", "no device id 64"}, {"0,99", "no device id 99"},
+        {"0;1", "not a list"},     {"99999999999999999999", "not a list"},
     };
     for(size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         assert_int_equal(mgpu_parse_devices(bad[i][0], &d), -1);
@@ -35,7 +34,7 @@ static void test_devices(void **state)
 }
 
 typedef struct {
-    mgpu_device_list devices;
+    mgpu_list devices;
     int flag, number;
     unsigned long long seed;
     char *text, *words[2];
@@ -105,30 +104,57 @@ static void test_bad_lines(void **state)
     }
 }
 
+static void test_shares(void **state)
+{
+    (void)state;
+    mgpu_list shares;
+    assert_int_equal(mgpu_parse_shares("3,1,1000", &shares), 0);
+    assert_int_equal(shares.n, 3);
+    assert_int_equal(shares.values[2], 1000);
+    static const char *const bad[][2] = {
+        {"", "not a list of shares"},     {"3,", "not a list"}, {"3,x", "not a list"},
+        {"0,1", "there is no share 0; "}, {"-3", "not a list"}, {"1001", "no share 1001"},
+        {"1.5,1", "not a list"},
+    };
+    for(size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        assert_int_equal(mgpu_parse_shares(bad[i][0], &shares), -1);
+        if(!strstr(mgpu_error(), bad[i][1])) fail_msg("%s: %s", bad[i][0], mgpu_error());
+    }
+}
+
 static void test_choice(void **state)
 {
     (void)state;
-    mgpu_device_list d = {{5, 2}, 2};
-    mgpu_options o;
-    assert_int_equal(mgpu_choose_devices(&d, 0, &o), 0);
+    mgpu_list d = {{5, 2}, 2}, shares = {{3, 1}, 2};
+    mgpu_options o = {.share_device = 0};
+    assert_int_equal(mgpu_choose_devices(&d, 0, &shares, &o), 0);
     assert_int_equal(o.ngpus, 2);
     assert_int_equal(o.gpus[0], 5);
-    assert_int_equal(mgpu_choose_devices(&d, 3, &o), -1);
+    assert_int_equal(o.shares[0], 3);
+    assert_int_equal(mgpu_choose_devices(&d, 3, 0, &o), -1);
     d.n = 0;
-    assert_int_equal(mgpu_choose_devices(&d, 3, &o), 0);
+    assert_int_equal(mgpu_choose_devices(&d, 3, 0, &o), 0);
     assert_int_equal(o.ngpus, 3);
     assert_int_equal(o.gpus[2], 2);
+    assert_null(o.shares);
+    assert_int_equal(mgpu_choose_devices(&d, 0, &shares, &o), -1);
+    assert_non_null(strstr(mgpu_error(), "-shares has 2 of them for 3 devices"));
     d.n = 0;
-    assert_int_equal(mgpu_choose_devices(&d, 0, &o), 0);
+    assert_int_equal(mgpu_choose_devices(&d, 0, 0, &o), 0);
     assert_int_equal(o.ngpus, 0);
+    assert_int_equal(mgpu_choose_devices(&d, 0, &shares, &o), -1);
+    mgpu_list twice = {{1, 0, 1}, 3};
+    assert_int_equal(mgpu_choose_devices(&twice, 0, 0, &o), -1);
+    assert_non_null(strstr(mgpu_error(), "device 1 is listed twice"));
+    o.share_device = 1;
+    assert_int_equal(mgpu_choose_devices(&twice, 0, 0, &o), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_good_lines),
-        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_devices),   cmocka_unit_test(test_good_lines),
+        cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_shares),
         cmocka_unit_test(test_choice),
     };
     return cmocka_run_group_tests_name("arguments", tests, 0, 0);
