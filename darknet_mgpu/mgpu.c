@@ -3,45 +3,11 @@
 #include "mgpu_cfg.h"
 #include "mgpu_checkpoint.h"
 #include "mgpu_error.h"
+#include "mgpu_notes.h"
 #include "mgpu_random.h"
 #include "mgpu_root.h"
-#include "mgpu_statistics.h"
-#include "mgpu_step.h"
 
-#include <sched.h>
 #include <stdlib.h>
-
-static int cores(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-/* What a user should know about this network on these devices; on stderr, once. */
-static void say_once(const network *root)
-{
-    const mgpu *m = root->mgpu;
-    mgpu_plan_sizes sizes = mgpu_step_sizes(m, 0);
-    int n = m->n, rows[n], used = sizes.whole ? n : mgpu_plan_cut(&sizes, rows);
-    if(n > cores()) fprintf(stderr, "mgpu: %d devices share %d cores\n", n, cores());
-    if(used < n) {
-        fprintf(stderr, "mgpu: %d of %d devices ha%s rows: raise batch\n", used, n,
-                used == 1 ? "s" : "ve");
-    }
-    if(!sizes.whole && used > 1 && !m->sync && mgpu_has_batch_normalisation(root)) {
-        fprintf(stderr,
-                "mgpu: a mini-batch of %d rows is cut over %d devices, and batch normalisation "
-                "sees each slice alone; with %s or sync_bn it sees whole mini-batches\n",
-                root->batch, used,
-                mgpu_recurrent(root) ? "one device" : "subdivisions of at least the devices");
-    }
-    if(!sizes.whole && used > 1 && m->reproducible) {
-        fprintf(stderr,
-                "mgpu: the rows of a mini-batch are cut: reproducible holds for numbers "
-                "of devices up to subdivisions=%d\n",
-                root->subdivisions);
-    }
-}
 
 static int load_checked(network *net, char *weights, int clear)
 {
@@ -100,7 +66,7 @@ network *mgpu_load_network(char *cfg, char *weights, int clear, const mgpu_optio
     int all[MGPU_HOST_DEVICES];
     if(check_options(&options) < 0 || mgpu_check_cfg(cfg) < 0) return 0;
     if(options.ngpus == 0) {
-        options.ngpus = cores() < MGPU_HOST_DEVICES ? cores() : MGPU_HOST_DEVICES;
+        options.ngpus = mgpu_cores() < MGPU_HOST_DEVICES ? mgpu_cores() : MGPU_HOST_DEVICES;
         for(int i = 0; i < options.ngpus; ++i) all[i] = i;
         options.gpus = all;
     }
@@ -111,7 +77,7 @@ network *mgpu_load_network(char *cfg, char *weights, int clear, const mgpu_optio
         free_network(root);
         return 0;
     }
-    say_once(root);
+    mgpu_say_notes(root);
     if(load_checked(root, weights, clear) < 0) {
         free_network(root);
         return 0;

@@ -1,0 +1,129 @@
+/* mgpu_notes.c: what a user should know about a network on its devices. */
+#include "mgpu_notes.h"
+#include "mgpu_statistics.h"
+#include "mgpu_step.h"
+
+#include <sched.h>
+
+int mgpu_cores(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+static void say_devices(const network *root)
+{
+    const mgpu *m = root->mgpu;
+    mgpu_plan_sizes sizes = mgpu_step_sizes(m, 0);
+    int n = m->n, rows[n], used = sizes.whole ? n : mgpu_plan_cut(&sizes, rows);
+    if(n > mgpu_cores()) fprintf(stderr, "mgpu: %d devices share %d cores\n", n, mgpu_cores());
+    if(used < n) {
+        fprintf(stderr, "mgpu: %d of %d devices ha%s rows: raise batch\n", used, n,
+                used == 1 ? "s" : "ve");
+    }
+    if(!sizes.whole && used > 1 && !m->sync && mgpu_has_batch_normalisation(root)) {
+        fprintf(stderr,
+                "mgpu: a mini-batch of %d rows is cut over %d devices, and batch normalisation "
+                "sees each slice alone; with %s or sync_bn it sees whole mini-batches\n",
+                root->batch, used,
+                mgpu_recurrent(root) ? "one device" : "subdivisions of at least the devices");
+    }
+    if(!sizes.whole && used > 1 && m->reproducible) {
+        fprintf(stderr,
+                "mgpu: the rows of a mini-batch are cut: reproducible holds for numbers "
+                "of devices up to subdivisions=%d\n",
+                root->subdivisions);
+    }
+}
+
+/* ---- what a cfg says that has no effect, as in Darknet's own code for the CPU ---- */
+
+static int has_dot(const network *net, const layer *l)
+{
+    (void)net;
+    return l->type == CONVOLUTIONAL && l->dot > 0;
+}
+
+static int has_smooth(const network *net, const layer *l)
+{
+    (void)net;
+    return l->smooth != 0;
+}
+
+static int gpu_cost(const network *net, const layer *l)
+{
+    (void)net;
+    return l->type == COST && (l->cost_type == SEG || l->cost_type == WGAN);
+}
+
+static int has_thresholds(const network *net, const layer *l)
+{
+    (void)net;
+    return l->type == COST && (l->ratio != 0 || l->noobject_scale != 1 || l->thresh != 0);
+}
+
+static int spatial_softmax(const network *net, const layer *l)
+{
+    (void)net;
+    return l->type == SOFTMAX && l->spatial != 0;
+}
+
+static int crops_more(const network *net, const layer *l)
+{
+    (void)net;
+    return l->type == CROP &&
+           (l->angle != 0 || l->saturation > 1 || l->exposure > 1 || l->shift != 0);
+}
+
+static int not_updated(const network *net, const layer *l)
+{
+    (void)net;
+    return l->type == BATCHNORM;
+}
+
+static int sgd_in_adam(const network *net, const layer *l)
+{
+    return net->adam && l->type == LOCAL;
+}
+
+static int not_clipped(const network *net, const layer *l)
+{
+    (void)l;
+    if(net->clip == 0) return 0;
+    return l->type == CONNECTED || l->type == DECONVOLUTIONAL || l->type == LOCAL ||
+           mgpu_layer_kind_of(l)->nnested;
+}
+
+static const struct {
+    int (*holds)(const network *net, const layer *l);
+    const char *text;
+} notes[] = {
+    {has_dot, "dot= has no effect on host devices"},
+    {has_smooth, "smooth= has no effect on host devices"},
+    {gpu_cost, "type=seg and type=wgan are type=sse on host devices"},
+    {has_thresholds, "ratio=, noobj= and thresh= have no effect on host devices"},
+    {spatial_softmax, "spatial= has no effect on host devices: the softmax is over all inputs"},
+    {crops_more, "angle=, saturation=, exposure= and shift= have no effect on host devices"},
+    {not_updated, "Darknet does not update its scales and biases"},
+    {sgd_in_adam, "learns by momentum SGD in spite of adam=1, as in Darknet"},
+    {not_clipped,
+     "clip= does not hold for it: Darknet clips the weights of convolutional layers"},
+};
+
+static void say_ignored(const network *net)
+{
+    for(int i = 0; i < net->n; ++i) {
+        const layer *l = net->layers + i;
+        for(size_t k = 0; k < sizeof notes / sizeof *notes; ++k) {
+            if(!notes[k].holds(net, l)) continue;
+            fprintf(stderr, "mgpu: layer %d, [%s]: %s\n", i, mgpu_layer_kind_of(l)->name,
+                    notes[k].text);
+        }
+    }
+}
+
+void mgpu_say_notes(const network *root)
+{
+    say_devices(root);
+    say_ignored(root);
+}
