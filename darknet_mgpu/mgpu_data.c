@@ -31,9 +31,24 @@ struct mgpu_loader {
     size_t used;          /* batches given back by the user */
     size_t given;         /* batches given to the user */
     int stop;
+    char *broken; /* by image: 1 if it was named as broken */
+    int nbroken;
 };
 
+#define TRIES 1000 /* images that may be broken one after the other */
+
 static _Thread_local int no_flip;
+static _Thread_local struct {
+    int tolerant;       /* 1: this thread can do without an image that is broken */
+    const char *reason; /* why the one being loaded is; NULL: it is not */
+} broken;
+
+int mgpu_image_failed(const char *file, const char *reason)
+{
+    (void)file;
+    if(broken.tolerant) broken.reason = reason ? reason : "no reason is known";
+    return broken.tolerant;
+}
 
 int mgpu_flip(void)
 {
@@ -59,17 +74,43 @@ void mgpu_source_sides(const mgpu_source *s, size_t batch, load_args *args)
     }
 }
 
-/* Row `row` of batch `number`, as Darknet loads one image. */
-static void load_row(const mgpu_source *s, size_t number, int row, data *d)
+/* Names a broken image, once. */
+static void note_broken(mgpu_loader *l, int image)
 {
+    pthread_mutex_lock(&l->mutex);
+    if(!l->broken[image]) {
+        l->broken[image] = 1;
+        fprintf(stderr, "mgpu: image %s can not be read and is skipped: %s (%d so far)\n",
+                l->source.paths[image], broken.reason, ++l->nbroken);
+    }
+    pthread_mutex_unlock(&l->mutex);
+}
+
+/* Row `row` of batch `number`, as Darknet loads one image; in place of a broken one the next
+ * that the row draws. */
+static void load_row(mgpu_loader *l, size_t number, int row, data *d)
+{
+    const mgpu_source *s = &l->source;
     load_args args = s->args;
     mgpu_source_sides(s, number, &args);
     no_flip = !s->flip;
     mgpu_random_begin(s->seed, number, MGPU_DRAW_ROW, row);
-    args.paths = s->paths + mgpu_rand() % s->npaths;
     args.n = args.m = 1;
     args.d = d;
-    load_data_blocking(args);
+    broken.tolerant = 1;
+    for(int i = 0;; ++i) {
+        int image = mgpu_rand() % s->npaths;
+        args.paths = s->paths + image;
+        broken.reason = 0;
+        load_data_blocking(args);
+        if(!broken.reason) break;
+        note_broken(l, image);
+        free_data(*d);
+        if(i < TRIES) continue;
+        fprintf(stderr, "mgpu: %d images drawn one after the other can not be read\n", TRIES);
+        exit(1);
+    }
+    broken.tolerant = 0;
     mgpu_random_end();
 }
 
@@ -97,7 +138,7 @@ static void *load(void *ptr)
         batch *b = l->ring + number % DEPTH;
         pthread_mutex_unlock(&l->mutex);
         data one = {0};
-        load_row(&l->source, l->first + number, row, &one);
+        load_row(l, l->first + number, row, &one);
         take_row(&b->d, row, &one);
         pthread_mutex_lock(&l->mutex);
         b->d.X.cols = one.X.cols;
@@ -112,7 +153,9 @@ mgpu_loader *mgpu_loader_make(const mgpu_source *source, int rows, size_t first,
 {
     mgpu_loader *l = calloc(1, sizeof *l);
     if(l) l->threads = calloc(threads, sizeof *l->threads);
-    if(!l || !l->threads) {
+    if(l) l->broken = calloc(source->npaths, 1);
+    if(!l || !l->threads || !l->broken) {
+        if(l) free(l->threads);
         free(l);
         mgpu_fail("no memory to load images");
         return 0;
@@ -165,6 +208,7 @@ void mgpu_loader_free(mgpu_loader *l)
     pthread_cond_destroy(&l->ready);
     pthread_cond_destroy(&l->room);
     pthread_mutex_destroy(&l->mutex);
+    free(l->broken);
     free(l->threads);
     free(l);
 }

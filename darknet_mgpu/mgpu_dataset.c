@@ -20,7 +20,7 @@ static int check_file(const char *file, const char *what)
     return fp ? 0 : -1;
 }
 
-/* The lines of a file that are not empty; *n of them. */
+/* The lines of a file that are not blank, without the blanks at their end; *n of them. */
 static char **read_lines(const char *file, const char *what, int *n)
 {
     if(check_file(file, what) < 0) return 0;
@@ -28,7 +28,8 @@ static char **read_lines(const char *file, const char *what, int *n)
     char **array = (char **)list_to_array(lines);
     *n = 0;
     for(int i = 0; i < lines->size; ++i) {
-        array[i][strcspn(array[i], "\r")] = 0;
+        size_t end = strlen(array[i]);
+        while(end && strchr(" \t\r", array[i][end - 1])) array[i][--end] = 0;
         if(array[i][0])
             array[(*n)++] = array[i];
         else
@@ -99,26 +100,51 @@ int mgpu_class_of(const char *path, char **labels, int classes)
     return -1;
 }
 
+/* Why there is no image to read at `path`; NULL: there may be one. */
+static const char *image_problem(const char *path)
+{
+    struct stat st;
+    if(strlen(path) > LONGEST_PATH) return "has a path of more than 4000 bytes";
+    if(stat(path, &st) < 0 || access(path, R_OK) < 0) return "is not there or can not be read";
+    return S_ISREG(st.st_mode) ? 0 : "is not a regular file";
+}
+
 int mgpu_check_images(const mgpu_dataset *d)
 {
     for(int i = 0; i < d->npaths; ++i) {
-        struct stat st;
-        const char *path = d->paths[i];
-        if(strlen(path) > LONGEST_PATH) {
-            return mgpu_fail("%s: image %d: its path has more than %d bytes", d->list, i + 1,
-                             LONGEST_PATH);
-        }
-        if(stat(path, &st) < 0 || access(path, R_OK) < 0) {
-            return mgpu_fail("%s: image %d of %d, %s, is not there or can not be read; paths "
-                             "are taken from the working directory",
-                             d->list, i + 1, d->npaths, path);
-        }
-        if(!S_ISREG(st.st_mode)) {
-            return mgpu_fail("%s: image %d of %d, %s, is not a regular file", d->list, i + 1,
-                             d->npaths, path);
-        }
+        const char *problem = image_problem(d->paths[i]);
+        if(!problem) continue;
+        return mgpu_fail("%s: image %d of %d %s; paths are taken from the working directory; "
+                         "it is %s",
+                         d->list, i + 1, d->npaths, problem, d->paths[i]);
     }
     return 0;
+}
+
+int mgpu_skip_missing_images(mgpu_dataset *d)
+{
+    enum { NAMED = 5 };
+    int kept = 0, all = d->npaths;
+    for(int i = 0; i < all; ++i) {
+        const char *problem = image_problem(d->paths[i]);
+        if(!problem) {
+            d->paths[kept++] = d->paths[i];
+            continue;
+        }
+        if(i - kept < NAMED) {
+            fprintf(stderr, "mgpu: %s: image %d, %s, %s\n", d->list, i + 1, d->paths[i],
+                    problem);
+        }
+        free(d->paths[i]);
+    }
+    d->npaths = kept;
+    if(kept < all) {
+        fprintf(stderr, "mgpu: %s: %d of %d images are skipped\n", d->list, all - kept, all);
+    }
+    if(kept) return 0;
+    return mgpu_fail("%s: none of its %d images is there; paths are taken from the working "
+                     "directory",
+                     d->list, all);
 }
 
 int mgpu_check_class_labels(const mgpu_dataset *d)

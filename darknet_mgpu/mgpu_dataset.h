@@ -32,6 +32,9 @@ int mgpu_class_of(const char *path, char **labels, int classes);
  * mgpu_error() naming the first file and line that it would stumble over.
  * Images: regular files that can be read. */
 int mgpu_check_images(const mgpu_dataset *d);
+/* Takes images that are not there out of the list, naming the first of them and their number
+ * on stderr. Returns 0, or -1 if none is left. */
+int mgpu_skip_missing_images(mgpu_dataset *d);
 /* Class labels: some image's path contains one; says on stderr where it is not one. */
 int mgpu_check_class_labels(const mgpu_dataset *d);
 /* Box files: there for every image, each line `class x y width height`, classes within

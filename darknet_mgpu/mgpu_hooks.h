@@ -78,6 +78,10 @@ float mgpu_rand_normal(void);
 /* In place of rand() % 2 for mirroring an image: 0 where the cfg says flip=0. */
 int mgpu_flip(void);
 
+/* Before an image that can not be read ends the program: 1 if this thread goes on with a blank
+ * one, which mgpu_data.c then loads another for. */
+int mgpu_image_failed(const char *file, const char *reason);
+
 /* Where this thread keeps why its last image could not be read. */
 const char **mgpu_image_reason(void);
 

@@ -180,7 +180,8 @@ static int prepare(training *t, char **words, const mgpu_options *o, const train
     if(own->max_batches) t->net->max_batches = own->max_batches;
     t->task = mgpu_task_of(t->net, &t->data, own->task, cfg);
     if(!t->task || check_end(t, cfg, weights) < 0) return -1;
-    if(mgpu_check_images(&t->data) < 0 || t->task->check(t->net, &t->data, cfg) < 0) return -1;
+    if(mgpu_skip_missing_images(&t->data) < 0 || t->task->check(t->net, &t->data, cfg) < 0)
+        return -1;
     fill_source(t, cfg, o->seed);
     if(check_resizing(t, cfg) < 0) return -1;
     t->base = basecfg(cfg);

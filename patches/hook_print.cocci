@@ -1,5 +1,6 @@
 // in src/*_layer.c: mgpu_fprintf
 // in src/yolo_layer.c: mgpu_hooks mgpu_fprintf mgpu_printf
+// in src/iseg_layer.c: mgpu_hooks mgpu_printf
 // in src/parser.c: mgpu_fprintf
 // in src/option_list.c: mgpu_hooks mgpu_fprintf
 //
@@ -19,7 +20,7 @@ expression list E;
 + mgpu_fprintf(stderr, E)
 
 @ line @
-identifier f =~ "^forward_(yolo|region|detection)_layer$";
+identifier f =~ "^forward_(yolo|region|detection|iseg)_layer$";
 expression list E;
 @@
 f(...)

@@ -323,6 +323,29 @@ static void test_max_batches(void **state)
     assert_int_equal(count(" images\n"), 1);
 }
 
+/* Images that are missing or broken in mid-list are named, counted and skipped; lists may have
+ * CRLF, blank lines, trailing blanks, and paths with blanks in them. */
+static void test_bad_images(void **state)
+{
+    (void)state;
+    const char *darknet = getenv("MGPU_DARKNET");
+    assert_int_equal(run("cp 00_bluish.ppm 'a bluish one.ppm'; echo P6 >broken_reddish.ppm"),
+                     0);
+    put("holes.list", "none_reddish.ppm\r\n\r\na bluish one.ppm  \r\n01_reddish.ppm\t\n   \n"
+                      "broken_reddish.ppm\nalso_none_bluish.ppm\n");
+    put("holes.data", "classes=2\ntrain=holes.list\nlabels=names.list\nbackup=backup\n");
+    assert_int_equal(
+        run("rm -f backup/*; %s mgpu train holes.data small.cfg -max_batches 3", darknet), 0);
+    assert_non_null(strstr(out, "image 1, none_reddish.ppm, is not there"));
+    assert_non_null(strstr(out, "2 of 5 images are skipped"));
+    assert_non_null(strstr(out, "broken_reddish.ppm can not be read and is skipped"));
+    assert_int_equal(count("broken_reddish.ppm can not"), 1);
+    assert_int_equal(run("test -s backup/small.weights"), 0);
+    put("holes.list", "broken_reddish.ppm\n");
+    assert_int_equal(run("%s mgpu train holes.data small.cfg -max_batches 3", darknet), 1);
+    assert_non_null(strstr(out, "drawn one after the other can not be read"));
+}
+
 /* Refused before training: status 1, the last line says what and what to try, and
  * nothing is written. */
 static void test_refused(void **state)
@@ -355,7 +378,7 @@ static void test_refused(void **state)
                      0);
     assert_int_equal(run("(cat some.data; echo tree=some.tree) >tree.data"), 0);
     put("unnamed.data", "classes=2\ntrain=boxed.list\nlabels=names.list\nbackup=backup\n");
-    put("missing.list", "00_bluish.ppm\nnone_bluish.ppm\n");
+    put("missing.list", "no_bluish.ppm\nnone_bluish.ppm\n");
     put("empty.list", "\n\n");
     put("nolist.data", "classes=2\ntrain=none.list\nlabels=names.list\nbackup=backup\n");
     put("empty.data", "classes=2\ntrain=empty.list\nlabels=names.list\nbackup=backup\n");
@@ -404,7 +427,7 @@ static void test_refused(void **state)
         {"mgpu train some.data small.cfg -backup nowhere", "name another with -backup"},
         {"mgpu train badbox.data detector.cfg", "class 2; the cfg's layers know 0..1"},
         {"mgpu train tree.data small.cfg", "tree= is not supported"},
-        {"mgpu train noimage.data small.cfg", "none_bluish.ppm, is not there"},
+        {"mgpu train noimage.data small.cfg", "none of its 2 images is there"},
         {"mgpu valid some.data detector.cfg none.weights", "none.weights can not be read"},
         {"mgpu train some.data wrongyolo.cfg", "must have the filters"},
         {"mgpu train nolist.data small.cfg", "list file none.list can not be read"},
@@ -463,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_random_sizes),
         cmocka_unit_test(test_tags),
         cmocka_unit_test(test_max_batches),
+        cmocka_unit_test(test_bad_images),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_over),
         cmocka_unit_test(test_stock_commands),

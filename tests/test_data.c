@@ -208,6 +208,35 @@ static void test_scales(void **state)
     mgpu_loader_free(l);
 }
 
+/* In place of a broken image a row gets the next that it draws; which rows have which does not
+ * depend on threads. */
+static void test_broken(void **state)
+{
+    (void)state;
+    char *kept = paths[2], broken[600];
+    snprintf(broken, sizeof broken, "%s/broken_cat.jpg", getenv("MGPU_SCRATCH"));
+    FILE *fp = fopen(broken, "wb");
+    fputs("not an image", fp);
+    fclose(fp);
+    mgpu_source o = images();
+    float *whole = batches(o, 0, 4, 1);
+    paths[2] = broken;
+    quiet();
+    float *one = batches(o, 0, 4, 1), *four = batches(o, 0, 4, 4);
+    loud();
+    paths[2] = kept;
+    size_t row = WIDTH;
+    int same = 0;
+    for(int r = 0; r < 4 * ROWS; ++r) {
+        assert_memory_equal(one + r * row, four + r * row, row * sizeof *one);
+        same += memcmp(one + r * row, whole + r * row, row * sizeof *one) == 0;
+    }
+    assert_in_range(same, 4 * ROWS / 2, 4 * ROWS - 1); /* all but those that had drawn it */
+    free(whole);
+    free(one);
+    free(four);
+}
+
 static int threads(void)
 {
     int n = 0;
@@ -246,6 +275,7 @@ int main(void)
         cmocka_unit_test(test_plain_images),
         cmocka_unit_test(test_boxes),
         cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_broken),
         cmocka_unit_test(test_stop),
     };
     return cmocka_run_group_tests_name("data", tests, setup, teardown);
