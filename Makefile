@@ -4,6 +4,7 @@
 #   make PLAIN=1    the same with stock Darknet's own flags and products
 #   make test       every test; TESTS="test_plan ..." names some
 #   make asan tsan  the tests under the sanitizers
+#   make test-zoo   every cfg that Darknet ships, on several devices
 #   make mutants    shows that tests fail where a guard is taken away
 #   make lint       formatting, cppcheck, scripts
 #   make bench      images per second of training, against stock
@@ -28,7 +29,7 @@ BLAS_LIBS := $(if $(filter fast,$(VARIANT)),-lopenblas)
 
 all: darknet libdarknet.a libdarknet.so
 
-.PHONY: all variant test asan tsan mutants lint stock memory bench digits demo detect install clean distclean \
+.PHONY: all variant test test-zoo asan tsan mutants lint stock memory bench digits demo detect install clean distclean \
     run_tests setup_test setup_lint FORCE
 .DELETE_ON_ERROR:
 
@@ -164,7 +165,7 @@ build/stock/stock_run build/stock/bench_step: build/stock/%: tests/%.c $(wildcar
 build/stock_openmp/bench_step: tests/bench_step.c tests/support.h build/stock_openmp.stamp
 	$(STOCK_CC) -fopenmp
 
-$(OUT)/bench_step: $(OUT)/tests/bench_step.o $(OUT)/libdarknet.a
+$(OUT)/bench_step $(OUT)/zoo: $(OUT)/%: $(OUT)/tests/%.o $(OUT)/libdarknet.a
 	@$(CC) $(STOCK_FLAGS) $^ -o $@ $(LIBS) -lm -pthread
 
 run_tests: variant $(TEST_PROGRAMS)
@@ -177,6 +178,10 @@ test: setup_test stock $(STOCK_RUN)
 
 asan tsan: setup_test stock $(STOCK_RUN)
 	@$(MAKE) --no-print-directory VARIANT=$@ run_tests
+
+# Every cfg that Darknet ships; ZOO="rnn gru" names some.
+test-zoo: $(OUT)/zoo
+	@scripts/zoo $(ZOO)
 
 # Each guard of tests/mutants.txt is taken away; a test must see it.
 mutants: test

@@ -1,7 +1,7 @@
 /* bench_step.c: one network, some training steps on made-up rows; its speed and its
  * memory. Compiled against stock (-DSTOCK) and against ours.
  *
- *   bench_step CFG DEVICES STEPS
+ *   bench_step CFG DEVICES STEPS [reproducible]
  *       prints images per second after the first step, the resident size now and its
  *       highest, in MB; stock takes DEVICES to be 1
  */
@@ -10,10 +10,10 @@
 #include "mgpu.h"
 #endif
 
-static network *load(char *cfg, int devices)
+static network *load(char *cfg, int devices, int reproducible)
 {
 #ifdef STOCK
-    (void)devices;
+    (void)devices, (void)reproducible;
     return load_network(cfg, 0, 0);
 #else
     int ids[MGPU_HOST_DEVICES];
@@ -21,6 +21,7 @@ static network *load(char *cfg, int devices)
     for(int i = 0; i < MGPU_HOST_DEVICES; ++i) ids[i] = i;
     o.gpus = ids;
     o.ngpus = devices;
+    o.reproducible = reproducible;
     network *net = mgpu_load_network(cfg, 0, 0, &o);
     if(net) return net;
     loud();
@@ -44,11 +45,11 @@ static double status_mb(const char *key)
 
 int main(int argc, char **argv)
 {
-    if(argc != 4) return 2;
+    if(argc != 4 && argc != 5) return 2;
     int steps = atoi(argv[3]);
     gpu_index = -1;
     quiet();
-    network *net = load(argv[1], atoi(argv[2]));
+    network *net = load(argv[1], atoi(argv[2]), argc == 5);
     int rows = net->batch * net->subdivisions;
     data d = make_rows(net, net->layers[net->n - 1].type == YOLO, 0, rows);
     train_network(net, d);

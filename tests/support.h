@@ -119,7 +119,7 @@ static inline void fill_row(const network *net, int yolo, int row, float *x, flo
     if(!yolo) {
         int class = mix(row, 1u << 20) % net->truths;
         y[class] = 1;
-        x[class] += 2; /* something to learn */
+        x[class % net->inputs] += 2; /* something to learn */
         return;
     }
     for(int b = 0; b < 3; ++b) {

@@ -5,10 +5,9 @@
  * device is unpatched stock; test_layers.c that the repaired layers are right. Bounds on the
  * relative L2 difference of every tensor are the contract's: 1e-6 after one step, 1e-5 for
  * tensors that started at zero and for costs, which are sums of many, 1e-4 after more. */
-#include "support.h"
+#include "networks.h"
 #include "mgpu.h"
 #include "mgpu_replica.h"
-#include "mgpu_tensors.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,12 +17,9 @@
 static int ids[] = {0, 1, 2, 3, 4, 5, 6, 7};
 static const int counts[] = {1, 2, 3, 4, 8};
 
-typedef enum { CLASSES, YOLO_BOXES, GRID, MASKS, COPY } truth_kind;
-
 typedef struct {
     const char *name, *net; /* net: added to the [net] section */
-    truth_kind truth;
-    int side; /* of images; 0: 16 */
+    int side;               /* of images; 0: 16 */
     const char *layers;
     int drawn;  /* 1: one device is the reference, as it draws by row */
     int normed; /* 1: batch normalisation: compared with sync_bn where rows are cut */
@@ -37,88 +33,55 @@ typedef struct {
 #define OUT "[connected]\noutput=5\nactivation=linear\n[softmax]\n"
 
 static const kind kinds[] = {
-    {"deconvolutional", "", CLASSES, 0,
+    {"deconvolutional", "", 0,
      CONV "[deconvolutional]\nfilters=4\nsize=2\nstride=2\nactivation=leaky\n" OUT, 0, 0, 0},
-    {"deconvolutional normalised", "", CLASSES, 0,
+    {"deconvolutional normalised", "", 0,
      CONV "[deconvolutional]\nbatch_normalize=1\nfilters=4\nsize=2\nstride=2\nactivation="
           "leaky\n" OUT,
      0, 1, 0},
-    {"local", "", CLASSES, 0,
-     CONV "[local]\nfilters=3\nsize=3\nstride=1\npad=1\nactivation=leaky\n" OUT, 0, 0, 0},
-    {"batchnorm", "", CLASSES, 0, CONV "[batchnorm]\n" OUT, 0, 1, 0},
-    {"l2norm", "", CLASSES, 0, CONV "[l2norm]\n" OUT, 0, 0, 0},
-    {"normalization", "", CLASSES, 0, CONV "[normalization]\nsize=5\n" OUT, 0, 0, 0},
-    {"dropout", "", CLASSES, 0, CONV "[dropout]\nprobability=.5\n" OUT, 1, 0, 0},
-    {"crop", "", CLASSES, 0, "[crop]\ncrop_height=12\ncrop_width=12\nflip=1\n" CONV OUT, 1, 0,
-     0},
-    {"region", "", YOLO_BOXES, 0,
+    {"local", "", 0, CONV "[local]\nfilters=3\nsize=3\nstride=1\npad=1\nactivation=leaky\n" OUT,
+     0, 0, 0},
+    {"batchnorm", "", 0, CONV "[batchnorm]\n" OUT, 0, 1, 0},
+    {"l2norm", "", 0, CONV "[l2norm]\n" OUT, 0, 0, 0},
+    {"normalization", "", 0, CONV "[normalization]\nsize=5\n" OUT, 0, 0, 0},
+    {"dropout", "", 0, CONV "[dropout]\nprobability=.5\n" OUT, 1, 0, 0},
+    {"crop", "", 0, "[crop]\ncrop_height=12\ncrop_width=12\nflip=1\n" CONV OUT, 1, 0, 0},
+    {"region", "", 0,
      CONV "[convolutional]\nfilters=14\nsize=1\nactivation=linear\n"
           "[region]\nanchors=1,1,2,3\nclasses=2\ncoords=4\nnum=2\nsoftmax=1\nobject_scale=5\n"
           "noobject_scale=1\nclass_scale=1\ncoord_scale=1\nthresh=.6\nbias_match=1\n",
      0, 0, 0},
-    {"detection", "", GRID, 0,
+    {"detection", "", 0,
      CONV "[connected]\noutput=108\nactivation=linear\n"
           "[detection]\nclasses=2\ncoords=4\nrescore=1\nside=3\nnum=2\nsoftmax=0\nsqrt=1\n"
           "object_scale=1\nnoobject_scale=.5\nclass_scale=1\ncoord_scale=5\n",
      0, 0, 0},
-    {"iseg", "", MASKS, 0,
+    {"iseg", "", 0,
      CONV "[convolutional]\nfilters=5\nsize=1\nactivation=linear\n[iseg]\nclasses=2\nids=3\n",
      0, 0, 0},
-    {"rnn", "time_steps=3\n", COPY, 0, "[rnn]\noutput=6\nactivation=tanh\n" OUT, 0, 0, 0},
-    {"rnn normalised", "time_steps=3\n", COPY, 0,
+    {"rnn", "time_steps=3\n", 0, "[rnn]\noutput=6\nactivation=tanh\n" OUT, 0, 0, 0},
+    {"rnn normalised", "time_steps=3\n", 0,
      "[rnn]\nbatch_normalize=1\noutput=6\nactivation=leaky\n" OUT, 0, 1, 0},
-    {"gru", "time_steps=3\n", COPY, 0, "[gru]\noutput=6\n" OUT, 0, 0, 0},
-    {"lstm", "time_steps=3\n", COPY, 0, "[lstm]\noutput=6\n" OUT, 0, 0, 0},
-    {"lstm normalised", "time_steps=3\n", COPY, 0, "[lstm]\nbatch_normalize=1\noutput=6\n" OUT,
-     0, 1, 0},
-    {"rnn and dropout", "time_steps=2\n", COPY, 0,
+    {"gru", "time_steps=3\n", 0, "[gru]\noutput=6\n" OUT, 0, 0, 0},
+    {"lstm", "time_steps=3\n", 0, "[lstm]\noutput=6\n" OUT, 0, 0, 0},
+    {"lstm normalised", "time_steps=3\n", 0, "[lstm]\nbatch_normalize=1\noutput=6\n" OUT, 0, 1,
+     0},
+    {"rnn and dropout", "time_steps=2\n", 0,
      "[rnn]\noutput=6\nactivation=tanh\n[dropout]\nprobability=.3\n[lstm]\noutput=5\n" OUT, 1,
      0, 0},
-    {"crnn", "time_steps=2\n", COPY, 8,
+    {"crnn", "time_steps=2\n", 8,
      "[crnn]\nhidden_filters=4\noutput_filters=4\nactivation=leaky\n" OUT, 0, 0, 0},
-    {"crnn normalised", "time_steps=2\n", COPY, 8,
+    {"crnn normalised", "time_steps=2\n", 8,
      "[crnn]\nbatch_normalize=1\nhidden_filters=4\noutput_filters=4\nactivation=leaky\n" OUT, 0,
      1, 0},
-    {"adam", "adam=1\n", CLASSES, 0, CONV_BN CONV OUT, 1, 1, 0},
-    {"adam over time", "adam=1\ntime_steps=2\n", COPY, 0, "[gru]\noutput=6\n" OUT, 1, 0, 0},
-    {"clip", "clip=.1\n", CLASSES, 0, CONV CONV OUT, 1, 0, 0},
+    {"adam", "adam=1\n", 0, CONV_BN CONV OUT, 1, 1, 0},
+    {"adam over time", "adam=1\ntime_steps=2\n", 0, "[gru]\noutput=6\n" OUT, 1, 0, 0},
+    {"clip", "clip=.1\n", 0, CONV CONV OUT, 1, 0, 0},
 };
 
 #define NKINDS (int)(sizeof kinds / sizeof *kinds)
 
 static char cfg[512], weights[512];
-
-/* A row of a mini-batch; those of one sequence are as random as any. */
-static void make_row(const network *net, const kind *k, int row, float *x, float *y)
-{
-    if(k->truth != GRID && k->truth != MASKS) {
-        fill_row(net, k->truth == YOLO_BOXES, row, x, y);
-        return;
-    }
-    for(int i = 0; i < net->inputs; ++i) x[i] = unit(row, i);
-    memset(y, 0, net->truths * sizeof *y);
-    if(k->truth == GRID) { /* side*side cells of: object, classes, box */
-        int cell = mix(row, 7) % 9 * 7;
-        y[cell] = 1;
-        y[cell + 1 + mix(row, 8) % 2] = 1;
-        for(int i = 0; i < 4; ++i) y[cell + 3 + i] = .2f + .5f * unit(row, 20 + i);
-        return;
-    }
-    int area = (net->truths / 90 - 1); /* 90 of: class, mask; a negative class ends them */
-    for(int i = 0; i < 2; ++i) {
-        float *mask = y + i * (area + 1);
-        mask[0] = (float)(mix(row, 9 + i) % 2);
-        for(int j = 1; j <= area; ++j) mask[j] = j % 2 == i;
-    }
-    y[2 * (area + 1)] = -1;
-}
-
-static data make_batch(const network *net, const kind *k, int first, int n)
-{
-    data d = {.X = make_matrix(n, net->inputs), .y = make_matrix(n, net->truths)};
-    for(int i = 0; i < n; ++i) make_row(net, k, first + i, d.X.vals[i], d.y.vals[i]);
-    return d;
-}
 
 static void write_kind(const kind *k, int batch, int subdivisions)
 {
@@ -129,28 +92,6 @@ static void write_kind(const kind *k, int batch, int subdivisions)
             "learning_rate=0.01\nmomentum=0.9\ndecay=0.0005\nmax_batches=100\n%s%s",
             batch, subdivisions, side, side, k->net, k->layers);
     fclose(fp);
-}
-
-/* All tensors, then the outputs and costs, in one list. */
-static snapshot collect(network *net, float returned)
-{
-    snapshot s = {0};
-    mgpu_layout layout;
-    char name[40];
-    if(mgpu_layout_make(&layout, net) < 0) fail_msg("%s", mgpu_error());
-    for(int i = 0; i < layout.n; ++i) {
-        const mgpu_tensor *t = layout.tensors + i;
-        snprintf(name, sizeof name, "%s %s", t->nested ? t->nested->name : "", t->kind->name);
-        snapshot_add(&s, name, t->layer, *mgpu_tensor_value(net, t), t->length);
-    }
-    layer out = get_network_output_layer(net);
-    snapshot_add(&s, "output", net->n, out.output, (size_t)net->batch * out.outputs);
-    snapshot_add(&s, "cost", net->n, net->cost, 1);
-    snapshot_add(&s, "returned", net->n, &returned, 1);
-    float seen = *net->seen;
-    snapshot_add(&s, "seen", net->n, &seen, 1);
-    mgpu_layout_free(&layout);
-    return s;
 }
 
 typedef struct {
@@ -191,7 +132,7 @@ static snapshot run(const kind *k, const way *w)
     network *net = load(w);
     for(int step = 0; step < w->steps; ++step) {
         int rows = net->batch * net->subdivisions;
-        data d = make_batch(net, k, step * rows, rows);
+        data d = make_batch(net, step * rows, rows);
         if(w->datum) {
             get_next_batch(d, net->batch, 0, net->input, net->truth);
             returned = train_network_datum(net);
@@ -293,8 +234,8 @@ static void test_reproducible(void **state)
     (void)state;
     static const int shares[] = {3, 1, 2};
     static const kind nets[] = {
-        {"normalised", "", CLASSES, 0, CONV_BN CONV_BN OUT, 0, 0, 0},
-        {"dropout and adam", "adam=1\n", CLASSES, 0, CONV "[dropout]\n" OUT, 0, 0, 0},
+        {"normalised", "", 0, CONV_BN CONV_BN OUT, 0, 0, 0},
+        {"dropout and adam", "adam=1\n", 0, CONV "[dropout]\n" OUT, 0, 0, 0},
     };
     for(int i = 0; i < 2; ++i) {
         init(nets + i, 16, 8);
@@ -324,7 +265,7 @@ static void test_shares(void **state)
 {
     (void)state;
     static const int shares[] = {3, 1, 2};
-    const kind plain = {"plain", "", CLASSES, 0, CONV CONV OUT, 0, 0, 0};
+    const kind plain = {"plain", "", 0, CONV CONV OUT, 0, 0, 0};
     for(int subdivisions = 1; subdivisions <= 6; subdivisions += 5) {
         init(&plain, 12, subdivisions);
         snapshot theirs = run(&plain, &(way){.n = 0, .steps = 3});
@@ -344,7 +285,7 @@ static void test_state(void **state)
     static const char *const layers[] = {"[rnn]\noutput=6\nactivation=tanh\n" OUT,
                                          "[gru]\noutput=6\n" OUT, "[lstm]\noutput=6\n" OUT};
     for(int i = 0; i < 3; ++i) {
-        kind k = {"state", "", COPY, 8, layers[i], 0, 0, 0};
+        kind k = {"state", "", 8, layers[i], 0, 0, 0};
         init(&k, 5, 1);
         way ways[] = {{.n = 0}, {.n = 3}};
         snapshot got[2] = {{0}, {0}};
@@ -352,7 +293,7 @@ static void test_state(void **state)
             quiet();
             network *net = load(ways + j);
             for(int step = 0; step < 4; ++step) {
-                data d = make_batch(net, &k, 5 * step, 5);
+                data d = make_batch(net, 5 * step, 5);
                 float *x = calloc(5 * net->inputs, sizeof *x), *y = calloc(5 * net->truths, 4);
                 get_next_batch(d, 5, 0, x, y);
                 if(step == 2) reset_network_state(net, 4);
