@@ -74,7 +74,7 @@ static const test_net test_nets[] = {
     {"costs", 0, 0, 0,
      "[convolutional]\nfilters=6\nsize=3\nstride=2\npad=1\nactivation=elu\n"
      "[connected]\noutput=10\nactivation=linear\n"
-     "[cost]\ntype=smooth\n"},
+     "[cost]\ntype=L1\n"},
 };
 
 #define NNETS (int)(sizeof test_nets / sizeof *test_nets)

@@ -125,7 +125,7 @@ static void release(const way *w, network *net)
 }
 
 /* w->n devices; 0: Darknet without replicas. */
-static snapshot run(const kind *k, const way *w)
+static snapshot run(const way *w)
 {
     float returned = 0;
     quiet();
@@ -190,11 +190,11 @@ static void check(const kind *k, int sequences, int subdivisions, int datum)
     init(k, sequences * subdivisions, subdivisions);
     for(int steps = 1; steps <= (k->loose ? 1 : 6); steps += 5) {
         way one = {.n = k->drawn, .datum = datum, .steps = steps};
-        snapshot theirs = run(k, &one);
+        snapshot theirs = run(&one);
         for(size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
             way w = {.n = counts[i], .datum = datum, .steps = steps};
             w.sync = k->normed && (datum || times > 1 || counts[i] > subdivisions);
-            snapshot ours = run(k, &w);
+            snapshot ours = run(&w);
             compare(k,
                     datum              ? "datum"
                     : subdivisions > 1 ? "subdivisions"
@@ -240,18 +240,18 @@ static void test_reproducible(void **state)
     for(int i = 0; i < 2; ++i) {
         init(nets + i, 16, 8);
         way w = {.n = 1, .reproducible = 1, .steps = 5};
-        snapshot one = run(nets + i, &w);
+        snapshot one = run(&w);
         for(w.n = 2; w.n <= 8; ++w.n) {
-            snapshot many = run(nets + i, &w);
+            snapshot many = run(&w);
             same_bytes(nets[i].name, &many, &one);
             snapshot_free(&many);
         }
         w.n = 3;
         w.shares = shares;
-        snapshot unequal = run(nets + i, &w);
+        snapshot unequal = run(&w);
         same_bytes("shares", &unequal, &one);
         w.reproducible = 0;
-        snapshot free_order = run(nets + i, &w);
+        snapshot free_order = run(&w);
         assert_memory_not_equal(free_order.arrays[0].values, one.arrays[0].values,
                                 one.arrays[0].n * sizeof(float));
         snapshot_free(&one);
@@ -268,9 +268,9 @@ static void test_shares(void **state)
     const kind plain = {"plain", "", 0, CONV CONV OUT, 0, 0, 0};
     for(int subdivisions = 1; subdivisions <= 6; subdivisions += 5) {
         init(&plain, 12, subdivisions);
-        snapshot theirs = run(&plain, &(way){.n = 0, .steps = 3});
+        snapshot theirs = run(&(way){.n = 0, .steps = 3});
         way w = {.n = 3, .shares = shares, .steps = 3};
-        snapshot ours = run(&plain, &w);
+        snapshot ours = run(&w);
         compare(&plain, "shares", &w, &ours, &theirs);
         snapshot_free(&ours);
         snapshot_free(&theirs);
