@@ -155,6 +155,27 @@ void mgpu_replica_detach(network *net, const mgpu_layout *layout)
     }
 }
 
+/* Arrays of a layer that Darknet's free_layer forgets. */
+static const size_t forgotten[] = {
+    offsetof(layer, loss),     offsetof(layer, mask),           offsetof(layer, counts),
+    offsetof(layer, bias_m),   offsetof(layer, bias_v),         offsetof(layer, scale_m),
+    offsetof(layer, scale_v),  offsetof(layer, prev_state_cpu), offsetof(layer, prev_cell_cpu),
+    offsetof(layer, cell_cpu), offsetof(layer, f_cpu),          offsetof(layer, i_cpu),
+    offsetof(layer, g_cpu),    offsetof(layer, o_cpu),          offsetof(layer, c_cpu),
+    offsetof(layer, temp_cpu), offsetof(layer, temp2_cpu),      offsetof(layer, temp3_cpu),
+    offsetof(layer, dc_cpu),   offsetof(layer, dh_cpu),
+};
+
+static void free_forgotten(layer *l)
+{
+    for(size_t i = 0; i < sizeof forgotten / sizeof *forgotten; ++i) {
+        free(*(void **)((char *)l + forgotten[i]));
+    }
+    for(int i = 0; l->sums && i < 90; ++i)
+        free(l->sums[i]); /* as many as an iseg layer makes */
+    free(l->sums);
+}
+
 /* Layers within a layer, which may share its output and delta. */
 static void free_nested(layer *l)
 {
@@ -163,6 +184,7 @@ static void free_nested(layer *l)
         layer *nested = mgpu_nested_layer(l, kind->nested + i);
         if(l->output == nested->output) l->output = 0;
         if(l->delta == nested->delta) l->delta = 0;
+        free_forgotten(nested);
         free_layer(*nested);
         free(nested);
     }
@@ -172,8 +194,7 @@ void mgpu_replica_free_rest(network *net)
 {
     for(int i = 0; i < net->n; ++i) {
         free_nested(net->layers + i);
-        free(net->layers[i].loss);
-        free(net->layers[i].mask);
+        free_forgotten(net->layers + i);
     }
     free(net->workspace);
     free(net->seen);
