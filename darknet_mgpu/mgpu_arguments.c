@@ -92,16 +92,34 @@ static const mgpu_argument *find(const mgpu_argument *table, int n, const char *
     return 0;
 }
 
-static int unknown(const mgpu_argument *table, int n, const char *word)
+/* The option that `word` begins with, value and all; NULL if there is none. */
+static const mgpu_argument *glued(const mgpu_argument *table, int n, const char *word)
 {
     for(int i = 0; i < n; ++i) {
         size_t length = strlen(table[i].name);
         if(table[i].type != MGPU_FLAG && strncmp(table[i].name, word, length) == 0) {
-            return mgpu_fail("%s: write %s and its value apart, as %s %s", word, table[i].name,
-                             table[i].name, word + length);
+            return table + i;
         }
     }
-    return mgpu_fail("%s is not an option of this command", word);
+    return 0;
+}
+
+static int not_apart(const mgpu_argument *a, const char *word)
+{
+    return mgpu_fail("%s: write %s and its value apart, as %s %s", word, a->name, a->name,
+                     word + strlen(a->name));
+}
+
+/* Takes option `a` at argv[*i] with its value, and leaves *i at its last word. */
+static int take(const mgpu_argument *a, int argc, char **argv, int *i, char *seen)
+{
+    if((*seen)++) return mgpu_fail("%s is given twice", a->name);
+    if(a->type == MGPU_FLAG) {
+        *(int *)a->to = 1;
+        return 0;
+    }
+    if(++*i == argc) return mgpu_fail("%s needs a value after it", a->name);
+    return parse_value(a, argv[*i]);
 }
 
 int mgpu_parse_arguments(int argc, char **argv, const mgpu_argument *table, int n, char **words,
@@ -117,18 +135,34 @@ int mgpu_parse_arguments(int argc, char **argv, const mgpu_argument *table, int 
             continue;
         }
         const mgpu_argument *a = find(table, n, argv[i]);
-        if(!a) return unknown(table, n, argv[i]);
-        if(seen[a - table]++) return mgpu_fail("%s is given twice", a->name);
-        if(a->type == MGPU_FLAG) {
-            *(int *)a->to = 1;
-        } else if(++i == argc) {
-            return mgpu_fail("%s needs a value after it", a->name);
-        } else if(parse_value(a, argv[i]) < 0) {
-            return -1;
+        if(!a) {
+            a = glued(table, n, argv[i]);
+            return a ? not_apart(a, argv[i])
+                     : mgpu_fail("%s is not an option of this command", argv[i]);
         }
+        if(take(a, argc, argv, &i, seen + (a - table)) < 0) return -1;
     }
     if(nwords < least) return mgpu_fail("%d words are missing", least - nwords);
     while(nwords < most) words[nwords++] = 0;
+    return 0;
+}
+
+int mgpu_take_arguments(int *argc, char **argv, const mgpu_argument *table, int n)
+{
+    int left = 0;
+    char seen[n + 1];
+    memset(seen, 0, sizeof seen);
+    for(int i = 0; i < *argc; ++i) {
+        const mgpu_argument *a = find(table, n, argv[i]);
+        if(!a) {
+            a = glued(table, n, argv[i]);
+            if(a) return not_apart(a, argv[i]);
+            argv[left++] = argv[i];
+        } else if(take(a, *argc, argv, &i, seen + (a - table)) < 0) {
+            return -1;
+        }
+    }
+    argv[ *argc = left] = 0;
     return 0;
 }
 

@@ -36,6 +36,11 @@ typedef struct {
 int mgpu_parse_arguments(int argc, char **argv, const mgpu_argument *table, int n, char **words,
                          int least, int most);
 
+/* Takes the options of `table` from argv, an array of *argc + 1 pointers, and leaves all
+ * other words, unknown options too, in their order with a NULL after them; *argc is then
+ * their number. Every option may come once. Returns 0, or -1 with mgpu_error(). */
+int mgpu_take_arguments(int *argc, char **argv, const mgpu_argument *table, int n);
+
 /* "0,1,3": ids within 0..63, at most 64 of them. Returns 0, or -1 with mgpu_error(). */
 int mgpu_parse_devices(const char *text, mgpu_list *devices);
 

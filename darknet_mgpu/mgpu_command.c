@@ -1,7 +1,8 @@
-/* mgpu_command.c: `darknet mgpu ...`: the table of subcommands. */
+/* mgpu_command.c: `darknet mgpu ...`: the table of subcommands; then Darknet's own. */
 #include "mgpu_command.h"
 #include "mgpu_error.h"
 #include "mgpu_hooks.h"
+#include "mgpu_stock.h"
 
 #include <string.h>
 
@@ -23,21 +24,36 @@ static void usage(void)
     for(int i = 0; i < NCOMMANDS; ++i) {
         fprintf(stderr, "%s darknet mgpu %s\n", i ? "      " : "usage:", commands[i].usage);
     }
+    fprintf(stderr, "       darknet mgpu <Darknet's own command> ... [-gpus 0,1] [-ngpus N] "
+                    "[-seed S]\n"
+                    "              [-backup DIR] [-list FILE] [-verbose]\n");
 }
 
-int mgpu_command(int argc, char **argv)
+/* The status of a command; -1 where Darknet's main goes on with one of its own. */
+static int run(int *argc, char **argv)
 {
-    for(int i = 0; argc > 0 && i < NCOMMANDS; ++i) {
-        if(strcmp(argv[0], commands[i].name)) continue;
-        int status = commands[i].run(argc - 1, argv + 1);
-        fflush(stdout);
-        if(status) fprintf(stderr, "darknet mgpu %s: %s\n", argv[0], mgpu_error());
-        return status;
+    const char *name = argv[2];
+    for(int i = 0; i < NCOMMANDS; ++i) {
+        if(strcmp(name, commands[i].name) == 0) return commands[i].run(*argc - 3, argv + 3);
     }
+    int status = mgpu_stock_prepare(argc, argv);
+    if(status == 0) return -1;
+    if(status < 0) return 1;
     usage();
-    if(argc > 0)
-        fprintf(stderr, "darknet mgpu: there is no command '%s'\n", argv[0]);
-    else
-        fprintf(stderr, "darknet mgpu: a command is missing\n");
+    mgpu_fail("there is no command '%s'", name);
     return 1;
+}
+
+int mgpu_command(int *argc, char **argv)
+{
+    if(*argc < 3) {
+        usage();
+        fprintf(stderr, "darknet mgpu: a command is missing\n");
+        return 1;
+    }
+    const char *name = argv[2];
+    int status = run(argc, argv);
+    fflush(stdout);
+    if(status > 0) fprintf(stderr, "darknet mgpu %s: %s\n", name, mgpu_error());
+    return status;
 }

@@ -6,6 +6,7 @@
 #include "mgpu_hooks.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #define DEPTH 3 /* batches in memory: one in use, two ahead */
@@ -48,6 +49,32 @@ int mgpu_image_failed(const char *file, const char *reason)
     (void)file;
     if(broken.tolerant) broken.reason = reason ? reason : "no reason is known";
     return broken.tolerant;
+}
+
+/* Of the threads that Darknet's own commands load in. */
+static struct {
+    int seeded, flip;
+    unsigned long long seed;
+    atomic_size_t started;
+} own;
+
+void mgpu_seed_loading(unsigned long long seed, int flip)
+{
+    own.seeded = 1;
+    own.seed = seed;
+    own.flip = flip;
+}
+
+size_t mgpu_number_loading(void)
+{
+    return own.seeded ? atomic_fetch_add(&own.started, 1) + 1 : 0;
+}
+
+void mgpu_loading(size_t number)
+{
+    if(!number) return;
+    no_flip = !own.flip;
+    mgpu_random_begin(own.seed, number, MGPU_DRAW_LOAD, 0);
 }
 
 int mgpu_flip(void)

@@ -42,4 +42,9 @@ void mgpu_loader_free(mgpu_loader *l);
 /* Sets the sides (and args.size, min and max) of batch number `batch` in *args. */
 void mgpu_source_sides(const mgpu_source *source, size_t batch, load_args *args);
 
+/* From now on the threads in which Darknet's own commands load their rows draw from streams
+ * of `seed`, named by the order in which the threads are started, so that rows do not
+ * depend on their timing; without `flip` they mirror none. */
+void mgpu_seed_loading(unsigned long long seed, int flip);
+
 #endif

@@ -3,9 +3,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static _Thread_local char reason[1024];
+static int errors_end;
 
 int mgpu_fail(const char *format, ...)
 {
@@ -21,4 +23,15 @@ int mgpu_fail(const char *format, ...)
 const char *mgpu_error(void)
 {
     return reason;
+}
+
+void mgpu_say_error(void)
+{
+    fprintf(stderr, "mgpu: %s\n", reason);
+    if(errors_end) exit(1);
+}
+
+void mgpu_errors_end(void)
+{
+    errors_end = 1;
 }

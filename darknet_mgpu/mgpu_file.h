@@ -1,4 +1,4 @@
-/* mgpu_file.h: opening files that somebody named. */
+/* mgpu_file.h: files and directories that somebody named. */
 #ifndef MGPU_FILE_H
 #define MGPU_FILE_H
 
@@ -8,5 +8,10 @@
  * `what` says in an error what the file was to be ("weights file"). Returns NULL with
  * mgpu_error(); else closed by the caller. */
 FILE *mgpu_open(const char *path, const char *what);
+
+/* Whether weights can be saved in `directory` later. Files are made only then, so one is
+ * made now and taken away again, as permissions alone tell root nothing. Paths of up to 500
+ * bytes more fit into PATH_MAX. Returns 0, or -1 with mgpu_error(). */
+int mgpu_check_backup(const char *directory);
 
 #endif

@@ -19,7 +19,7 @@ float mgpu_train_network(network *net, data d)
                           d.X.cols, d.y.cols, net->inputs, net->truths);
     }
     if(wrong) {
-        fprintf(stderr, "mgpu: %s\n", mgpu_error());
+        mgpu_say_error();
         return NAN;
     }
     mgpu_rows rows = {d.X.vals, d.y.vals, d.y.cols};
@@ -45,7 +45,7 @@ float *mgpu_predict(network *net, float *input)
     float *x[net->batch];
     point(x, input, net->batch, net->inputs);
     if(mgpu_predict_rows(net->mgpu, (mgpu_rows){.x = x}) == 0) return net->output;
-    fprintf(stderr, "mgpu: %s\n", mgpu_error());
+    mgpu_say_error();
     return 0;
 }
 

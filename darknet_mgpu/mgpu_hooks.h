@@ -85,7 +85,22 @@ int mgpu_image_failed(const char *file, const char *reason);
 /* Where this thread keeps why its last image could not be read. */
 const char **mgpu_image_reason(void);
 
-/* `darknet mgpu ARGS...`: returns the exit status. */
-int mgpu_command(int argc, char **argv);
+/* `darknet mgpu WORDS...`, all of main's words: returns the exit status, or -1 where main
+ * is to go on with a command of Darknet's, which *argc and argv then name. */
+int mgpu_command(int *argc, char **argv);
+
+/* While a command of Darknet's runs under `darknet mgpu` (see mgpu_stock.h), else without
+ * effect. At the head of load_network: the root of replicas that the command is to
+ * work on, or NULL, and Darknet loads a plain network. */
+network *mgpu_load_root(char *cfg, char *weights, int clear);
+
+/* Where to save, and the list of images, instead of those that the command names itself. */
+char *mgpu_backup(char *directory);
+char *mgpu_list(char *file);
+
+/* The number of a thread that is about to load rows, and its first words: see
+ * mgpu_seed_loading. 0: it draws as it always did. */
+size_t mgpu_number_loading(void);
+void mgpu_loading(size_t number);
 
 #endif

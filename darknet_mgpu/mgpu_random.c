@@ -14,7 +14,9 @@ static _Thread_local struct {
     uint32_t counter[4]; /* draws so far, row, step, step and purpose */
 } stream;
 
-static atomic_uint_fast32_t shared_seed = 1; /* as rand() starts */
+static atomic_uint_fast64_t shared_seed = 1; /* as rand() starts */
+static atomic_uint_fast32_t shared_start;    /* which of the seed's streams */
+static int fixed;
 static atomic_uint_fast64_t shared_count;
 
 void mgpu_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
@@ -67,8 +69,10 @@ int mgpu_rand(void)
         ++stream.counter[0];
     } else {
         uint64_t count = atomic_fetch_add(&shared_count, 1);
-        uint32_t key[2] = {(uint32_t)atomic_load(&shared_seed), 0};
-        uint32_t counter[4] = {(uint32_t)count, (uint32_t)(count >> 32), 0, SHARED};
+        uint64_t seed = atomic_load(&shared_seed);
+        uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+        uint32_t counter[4] = {(uint32_t)count, (uint32_t)(count >> 32),
+                               (uint32_t)atomic_load(&shared_start), SHARED};
         mgpu_philox(counter, key, out);
     }
     return (int)(out[0] >> 1);
@@ -88,7 +92,19 @@ void mgpu_random_uniform(float *x, size_t n)
 
 void mgpu_srand(unsigned int seed)
 {
+    if(fixed) {
+        atomic_fetch_add(&shared_start, 1);
+    } else {
+        atomic_store(&shared_seed, seed);
+    }
+    atomic_store(&shared_count, 0);
+}
+
+void mgpu_random_fix(uint64_t seed)
+{
+    fixed = 1;
     atomic_store(&shared_seed, seed);
+    atomic_store(&shared_start, 0);
     atomic_store(&shared_count, 0);
 }
 

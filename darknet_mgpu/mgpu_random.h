@@ -24,6 +24,7 @@ void mgpu_random_uniform(float *x, size_t n);
 enum {
     MGPU_DRAW_ROW = 1,   /* a row of data: step is the number of the batch */
     MGPU_DRAW_SCALE = 2, /* the size of the next batches */
+    MGPU_DRAW_LOAD = 3, /* rows that Darknet's own commands load: step is the thread's number */
     MGPU_DRAW_LAYER = 16 /* and up, by layer number: step is the number of the mini-batch */
 };
 
@@ -36,6 +37,10 @@ int mgpu_rand(void);
 
 /* Starts the shared stream again, at `seed`. A thread's own stream is untouched. */
 void mgpu_srand(unsigned int seed);
+
+/* From now on the shared stream is `seed`'s first, and each mgpu_srand() begins the next of
+ * its streams, whatever seed it names: Darknet's own commands seed with the time of day. */
+void mgpu_random_fix(uint64_t seed);
 
 /* Normal with mean 0 and variance 1, by Box and Muller's transform. */
 float mgpu_rand_normal(void);

@@ -49,12 +49,23 @@ void mgpu_root_free(network *root)
     free_mgpu(m);
 }
 
+/* The layer that get_network_image() shows: not the output where that is a softmax. */
+static int image_layer(const network *net)
+{
+    int i = net->n - 1;
+    while(i >= 0 && !(net->layers[i].out_w && net->layers[i].out_h && net->layers[i].out_c))
+        --i;
+    return i;
+}
+
+/* Whether the root has the outputs of layer i. */
 static int has_layer(const mgpu *m, int i)
 {
     const network *net = m->root;
     int output = net->n - 1;
     while(output > 0 && net->layers[output].type == COST) --output;
-    return i == output || mgpu_layer_kind_of(net->layers + i)->gathered;
+    return i == output || i == image_layer(net) ||
+           mgpu_layer_kind_of(net->layers + i)->gathered;
 }
 
 static void list_layers(mgpu *m)

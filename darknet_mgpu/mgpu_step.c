@@ -392,7 +392,7 @@ float mgpu_train_rows(mgpu *m, mgpu_rows rows, int n, int cut)
         int to_update = root->subdivisions - *root->seen / root->batch % root->subdivisions;
         int count = n < to_update ? n : to_update;
         if(train_step(m, cut, count, &sum) < 0) {
-            fprintf(stderr, "mgpu: %s\n", mgpu_error());
+            mgpu_say_error();
             return NAN;
         }
         m->rows.x += count * root->batch;

@@ -2,15 +2,13 @@
 #include "mgpu_cfg.h"
 #include "mgpu_command.h"
 #include "mgpu_error.h"
+#include "mgpu_file.h"
 #include "mgpu_task.h"
 #include "mgpu_tensors.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define LOADERS 4 /* threads that read images */
 
@@ -97,33 +95,6 @@ static int train(training *t)
     return 0;
 }
 
-/* Files are made only when something is saved: that it will be possible is found out
- * now, by making one, as permissions alone tell root nothing. */
-static int check_backup(const char *directory)
-{
-    char trial[PATH_MAX];
-    struct stat st;
-    if(stat(directory, &st) < 0) {
-        return mgpu_fail("backup directory %s: %s; make it, or name another with -backup or "
-                         "with backup= in the data file",
-                         directory, strerror(errno));
-    }
-    if(!S_ISDIR(st.st_mode)) return mgpu_fail("backup=%s is not a directory", directory);
-    if(strlen(directory) > PATH_MAX - 512) {
-        return mgpu_fail("backup directory: its path has more than %d bytes", PATH_MAX - 512);
-    }
-    snprintf(trial, sizeof trial, "%s/.mgpu_trial_XXXXXX", directory);
-    int fd = mkstemp(trial);
-    if(fd < 0) {
-        return mgpu_fail("backup directory %s can not be written to: %s; name another with "
-                         "-backup",
-                         directory, strerror(errno));
-    }
-    close(fd);
-    unlink(trial);
-    return 0;
-}
-
 /* Whether the run has an end that is still to come. */
 static int check_end(const training *t, const char *cfg, const char *weights)
 {
@@ -174,7 +145,7 @@ static int prepare(training *t, char **words, const mgpu_options *o, const train
     char *cfg = words[1], *weights = words[2];
     if(mgpu_dataset_read(words[0], "train", "data/train.list", &t->data) < 0) return -1;
     t->backup = own->backup ? own->backup : t->data.backup;
-    if(check_backup(t->backup) < 0) return -1;
+    if(mgpu_check_backup(t->backup) < 0) return -1;
     t->net = mgpu_load_network(cfg, weights, own->clear, o);
     if(!t->net) return -1;
     if(own->max_batches) t->net->max_batches = own->max_batches;

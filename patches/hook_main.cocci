@@ -1,6 +1,6 @@
 // in examples/darknet.c: mgpu_hooks mgpu_command
 //
-// `darknet mgpu ...` is the module's.
+// `darknet mgpu ...` is the module's, which leaves Darknet's own commands to main.
 
 @ includes @
 @@
@@ -14,7 +14,8 @@ int main(int argc, char **argv)
 {
 +   if(argc > 1 && 0 == strcmp(argv[1], "mgpu")){
 +       gpu_index = -1;
-+       return mgpu_command(argc - 2, argv + 2);
++       int status = mgpu_command(&argc, argv);
++       if(status >= 0) return status;
 +   }
     ...
 }
