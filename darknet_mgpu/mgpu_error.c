@@ -27,6 +27,7 @@ const char *mgpu_error(void)
 
 void mgpu_say_error(void)
 {
+    fflush(stdout);
     fprintf(stderr, "mgpu: %s\n", reason);
     if(errors_end) exit(1);
 }

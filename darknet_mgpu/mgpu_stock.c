@@ -28,7 +28,7 @@ typedef struct {
 static const command commands[] = {
     {"classifier", 3, .gains = "train validcrop test", .saves = "train",
      .runs = "predict fout try demo gun threat csv label valid validmulti valid10 validfull"},
-    {"detector", 3, .gains = "train valid2", .saves = "train", .runs = "test valid recall demo",
+    {"detector", 3, .gains = "train", .saves = "train", .runs = "test valid valid2 recall demo",
      .lists = "recall"},
     {"segmenter", 3, .gains = "train", .saves = "train", .runs = "test demo"},
     {"isegmenter", 3, .gains = "train", .saves = "train", .runs = "test demo"},

@@ -1,52 +1,6 @@
 /* test_command.c: the program itself: trains, says no in time, and stock reads what it
  * saved. Everything happens in a folder of its own. */
-#include "support.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <cmocka.h>
-
-static char out[65536];
-
-/* Runs a shell command in the test's folder and returns its exit status; `out` then
- * holds what it printed, stderr included. */
-static int run(const char *format, ...)
-{
-    char command[4096];
-    int n = snprintf(command, sizeof command, "cd %s && ( ", getenv("MGPU_SCRATCH"));
-    va_list args;
-    va_start(args, format);
-    n += vsnprintf(command + n, sizeof command - n, format, args);
-    va_end(args);
-    snprintf(command + n, sizeof command - n, " ) >log 2>&1");
-    int status = system(command);
-    snprintf(command, sizeof command, "%s/log", getenv("MGPU_SCRATCH"));
-    FILE *fp = fopen(command, "r");
-    out[fread(out, 1, sizeof out - 1, fp)] = 0;
-    fclose(fp);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static const char *last_line(void)
-{
-    size_t n = strlen(out);
-    while(n && out[n - 1] == '\n') out[--n] = 0;
-    const char *at = strrchr(out, '\n');
-    return at ? at + 1 : out;
-}
-
-static void put(const char *name, const char *text)
-{
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s", getenv("MGPU_SCRATCH"), name);
-    FILE *fp = fopen(path, "w");
-    assert_non_null(fp);
-    fputs(text, fp);
-    fclose(fp);
-}
+#include "program.h"
 
 #define NET                                                                                    \
     "height=12\nwidth=12\nchannels=3\nlearning_rate=0.02\nmomentum=0.9\ndecay=0.0005\nflip="   \
@@ -63,21 +17,6 @@ static void put(const char *name, const char *text)
     "[convolutional]\nfilters=7\nsize=1\nstride=2\nactivation=linear\n"                        \
     "[yolo]\nmask=0\nanchors=6,6\nclasses=2\nnum=1\njitter=.1\nignore_thresh=.5\n"             \
     "truth_thresh=1\n"
-
-/* 14x14 pixels of the one colour or the other. */
-static void put_image(const char *name, int i)
-{
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s", getenv("MGPU_SCRATCH"), name);
-    FILE *fp = fopen(path, "wb");
-    assert_non_null(fp);
-    fprintf(fp, "P6\n14 14\n255\n");
-    for(int k = 0; k < 14 * 14 * 3; ++k) {
-        int mine = k % 3 == (i % 2 ? 0 : 2);
-        fputc((mix(i, k) & 127) + 128 * mine, fp);
-    }
-    fclose(fp);
-}
 
 /* Two classes that differ in colour; told by the name, by a box, and by a tag. */
 static int setup(void **state)
@@ -154,29 +93,6 @@ static void test_train_and_valid(void **state)
     assert_true(strstr(out, "%: reddish\n") < strstr(out, "%: bluish\n"));
 }
 
-/* The relative L2 difference of two weights files. */
-static double weights_differ(const char *one, const char *other)
-{
-    float x[2][2000];
-    size_t n[2];
-    for(int i = 0; i < 2; ++i) {
-        char path[1024];
-        snprintf(path, sizeof path, "%s/%s", getenv("MGPU_SCRATCH"), i ? other : one);
-        FILE *fp = fopen(path, "rb");
-        assert_non_null(fp);
-        fseek(fp, 20, SEEK_SET);
-        n[i] = fread(x[i], sizeof(float), 2000, fp);
-        fclose(fp);
-    }
-    assert_true(n[0] == n[1] && n[0] > 0 && n[0] < 2000);
-    double d = 0, sum = 0;
-    for(size_t i = 0; i < n[0]; ++i) {
-        d += (x[0][i] - x[1][i]) * (x[0][i] - x[1][i]);
-        sum += x[1][i] * x[1][i];
-    }
-    return sqrt(d / sum);
-}
-
 /* The same seed gives the same weights for 1, 2 and 8 devices, to rounding; the same
  * bytes on two runs. */
 static void test_same_weights(void **state)
@@ -194,13 +110,6 @@ static void test_same_weights(void **state)
     assert_true(weights_differ("seed0.weights", "seed1.weights") < 1e-3);
     assert_int_equal(run("%s mgpu train some.data small.cfg -gpus 0 -seed 8", darknet), 0);
     assert_int_equal(run("cmp -s backup/small.weights seed0.weights"), 1);
-}
-
-static int count(const char *text)
-{
-    int n = 0;
-    for(const char *at = out; (at = strstr(at, text)); ++at) ++n;
-    return n;
 }
 
 /* Stock's line and file names for detectors; checkpoints at the stated iterations
