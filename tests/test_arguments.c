@@ -40,18 +40,30 @@ typedef struct {
     char *text, *words[2];
 } parsed;
 
-static int parse(parsed *p, char *line)
+/* By mgpu_take_arguments, where n is not NULL. */
+static int parse_words(parsed *p, int *n, int argc, char **argv)
 {
-    char *argv[32];
-    int argc = 0;
     *p = (parsed){.number = -7};
-    for(char *word = strtok(line, " "); word; word = strtok(0, " ")) argv[argc++] = word;
     const mgpu_argument table[] = {
         {"-gpus", MGPU_DEVICES, &p->devices, 0, 0},   {"-flag", MGPU_FLAG, &p->flag, 0, 0},
         {"-number", MGPU_INTEGER, &p->number, -3, 9}, {"-seed", MGPU_SEED, &p->seed, 0, 0},
         {"-text", MGPU_TEXT, &p->text, 0, 0},
     };
+    if(n) return mgpu_take_arguments(n, argv, table, 5);
     return mgpu_parse_arguments(argc, argv, table, 5, p->words, 1, 2);
+}
+
+static int take(parsed *p, int *n, char **argv)
+{
+    return parse_words(p, n, 0, argv);
+}
+
+static int parse(parsed *p, char *line)
+{
+    char *argv[32];
+    int argc = 0;
+    for(char *word = strtok(line, " "); word; word = strtok(0, " ")) argv[argc++] = word;
+    return parse_words(p, 0, argc, argv);
 }
 
 static void test_good_lines(void **state)
@@ -122,6 +134,28 @@ static void test_shares(void **state)
     }
 }
 
+/* Options are taken from between words, and options of somebody else's, that stay. */
+static void test_taken(void **state)
+{
+    (void)state;
+    parsed p;
+    char *line[] = {"a", "-theirs", "-flag", "3", "-number", "2", "b", "-flags", 0};
+    char *bad[] = {"a", "-number2", 0}, *end[] = {"a", "-number", 0};
+    int n = 8;
+    assert_int_equal(take(&p, &n, line), 0);
+    assert_int_equal(n, 5);
+    static const char *const left[] = {"a", "-theirs", "3", "b", "-flags"};
+    for(int i = 0; i < 5; ++i) assert_string_equal(line[i], left[i]);
+    assert_null(line[5]);
+    assert_int_equal(p.flag, 1);
+    assert_int_equal(p.number, 2);
+    n = 2;
+    assert_int_equal(take(&p, &n, bad), -1);
+    assert_non_null(strstr(mgpu_error(), "apart, as -number 2"));
+    assert_int_equal(take(&p, &n, end), -1);
+    assert_non_null(strstr(mgpu_error(), "needs a value"));
+}
+
 static void test_choice(void **state)
 {
     (void)state;
@@ -155,7 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_devices),   cmocka_unit_test(test_good_lines),
         cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_taken),     cmocka_unit_test(test_choice),
     };
     return cmocka_run_group_tests_name("arguments", tests, 0, 0);
 }

@@ -1,6 +1,8 @@
 /* test_data.c: batches that depend on the seed, the batch's number and the row alone. */
 #include "mgpu_data.h"
 #include "mgpu_error.h"
+#include "mgpu_hooks.h"
+#include "mgpu_random.h"
 #include "support.h"
 
 #include <dirent.h>
@@ -267,6 +269,32 @@ static void test_stop(void **state)
     mgpu_loader_free(0);
 }
 
+/* Threads that Darknet's commands load in are numbered as they are started; what they draw is
+ * a function of number and seed. */
+static void test_own_threads(void **state)
+{
+    (void)state;
+    int draws[3];
+    assert_int_equal(mgpu_number_loading(), 0);
+    for(int i = 0; i < 3; ++i) {
+        mgpu_seed_loading(i == 2 ? 8 : 7, 1);
+        assert_int_equal(mgpu_number_loading(), i + 1);
+        mgpu_loading(5);
+        draws[i] = mgpu_rand();
+    }
+    assert_int_equal(draws[0], draws[1]);
+    assert_int_not_equal(draws[0], draws[2]);
+    mgpu_loading(6);
+    assert_int_not_equal(mgpu_rand(), draws[2]);
+    int mirrored = 0;
+    for(int i = 0; i < 100; ++i) mirrored += mgpu_flip();
+    assert_in_range(mirrored, 20, 80);
+    mgpu_seed_loading(7, 0);
+    mgpu_loading(7);
+    for(int i = 0; i < 100; ++i) assert_int_equal(mgpu_flip(), 0);
+    mgpu_random_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +305,7 @@ int main(void)
         cmocka_unit_test(test_scales),
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_own_threads),
     };
     return cmocka_run_group_tests_name("data", tests, setup, teardown);
 }

@@ -76,6 +76,25 @@ static void test_shared(void **state)
     assert_int_equal(mgpu_rand(), second); /* muted draws use nothing up */
 }
 
+/* A fixed seed holds, whatever mgpu_srand() is told; each call begins another stream. */
+static void test_fixed(void **state)
+{
+    (void)state;
+    int draws[2][3];
+    for(int i = 0; i < 2; ++i) {
+        mgpu_random_fix(1ull << 40);
+        for(int k = 0; k < 3; ++k) {
+            draws[i][k] = mgpu_rand();
+            mgpu_srand(100 * i + k);
+        }
+    }
+    for(int k = 0; k < 3; ++k) assert_int_equal(draws[0][k], draws[1][k]);
+    assert_int_not_equal(draws[0][0], draws[0][1]);
+    assert_int_not_equal(draws[0][1], draws[0][2]);
+    mgpu_random_fix(0);
+    assert_int_not_equal(mgpu_rand(), draws[0][0]); /* all 64 bits count */
+}
+
 static void test_distribution(void **state)
 {
     (void)state;
@@ -98,10 +117,9 @@ static void test_distribution(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_answers),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_known_answers), cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_shared),        cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_fixed),
     };
     return cmocka_run_group_tests_name("random", tests, 0, 0);
 }

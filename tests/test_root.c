@@ -618,6 +618,35 @@ static void test_stopbackward(void **state)
     free_network(net);
 }
 
+/* What get_network_image() shows is the root's own, under a softmax too, whose layer has no
+ * image. */
+static void test_image(void **state)
+{
+    (void)state;
+    float *shown[3];
+    size_t n = 4 * 6 * 6 * 5;
+    for(int i = 0; i < 3; ++i) {
+        FILE *fp = fopen(cfg, "w");
+        fprintf(fp, net_header, 4, 1);
+        fputs("[convolutional]\nfilters=5\nsize=3\nstride=3\npad=1\nactivation=tanh\n"
+              "[softmax]\ngroups=36\n",
+              fp);
+        fclose(fp);
+        network *net = load(0, i + 1);
+        assert_non_null(net);
+        data d = make_rows(net, 0, 0, 4);
+        train_network(net, d);
+        image im = get_network_image(net);
+        assert_int_equal(im.w * im.h * im.c, 6 * 6 * 5);
+        shown[i] = malloc(n * sizeof(float));
+        memcpy(shown[i], im.data, n * sizeof(float));
+        for(size_t k = 0; k < n; ++k) assert_true(fabsf(shown[i][k] - shown[0][k]) < 1e-6);
+        free_data(d);
+        free_network(net);
+    }
+    for(int i = 0; i < 3; ++i) free(shown[i]);
+}
+
 int main(void)
 {
     snprintf(cfg, sizeof cfg, "%s/root.cfg", getenv("MGPU_SCRATCH"));
@@ -644,6 +673,7 @@ int main(void)
         cmocka_unit_test(test_dropped),
         cmocka_unit_test(test_temperature),
         cmocka_unit_test(test_stopbackward),
+        cmocka_unit_test(test_image),
     };
     return cmocka_run_group_tests_name("root", tests, 0, 0);
 }
