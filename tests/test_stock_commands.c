@@ -57,6 +57,11 @@ static int setup(void **state)
     put("segmenter.cfg", "[net]\nbatch=8\nsubdivisions=4\nmax_batches=6\n" HEAD CONV
                          "[convolutional]\nfilters=80\nsize=1\nactivation=linear\n"
                          "[logistic]\n");
+    put("isegmenter.cfg", "[net]\nbatch=8\nsubdivisions=4\nmax_batches=2\n" HEAD CONV
+                          "[convolutional]\nfilters=100\nsize=1\nactivation=linear\n"
+                          "[logistic]\n");
+    put("rnn.cfg", "[net]\nbatch=6\nmax_batches=5\ninputs=256\nlearning_rate=0.1\n"
+                   "[connected]\noutput=256\nactivation=linear\n[softmax]\n");
     put("tag.cfg", "[net]\nbatch=256\nsubdivisions=4\nmax_batches=8\n" HEAD CONV
                    "[convolutional]\nfilters=3\nsize=1\nactivation=linear\n[avgpool]\n"
                    "[logistic]\n");
@@ -188,6 +193,29 @@ static void test_segmenter(void **state)
     (void)state;
     same_for_any_devices("segmenter train set.data segmenter.cfg", "");
     assert_non_null(strstr(out, "\n6, 1.200: "));
+}
+
+static void test_isegmenter(void **state)
+{
+    (void)state;
+    same_for_any_devices("isegmenter train set.data isegmenter.cfg", "");
+    assert_non_null(strstr(out, "\n2, 0.400: "));
+}
+
+/* -seed is the module's in training, and the text that Darknet starts from elsewhere. */
+static void test_rnn(void **state)
+{
+    (void)state;
+    put("text",
+        "It was the best of times, it was the worst of times, it was the age of wisdom.");
+    same_for_any_devices("rnn train rnn.cfg -file text -backup backup", "_final");
+    assert_non_null(strstr(out, "\n5: "));
+    assert_int_equal(run("sed s/batch=6/batch=1/ rnn.cfg >say.cfg; %s mgpu rnn generate "
+                         "say.cfg one -seed 'Once upon' -len 5 -srand 1 -gpus 0,1 2>said",
+                         getenv("MGPU_DARKNET")),
+                     0);
+    assert_int_equal(strncmp(out, "Once upon", 9), 0);
+    assert_int_equal(run("grep \"'rnn generate' does not train\" said"), 0);
 }
 
 /* Commands that save, and look for images, where nobody else has a directory. */
@@ -341,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_random_sizes), cmocka_unit_test(test_regressor),
         cmocka_unit_test(test_segmenter),    cmocka_unit_test(test_tag),
         cmocka_unit_test(test_super),        cmocka_unit_test(test_go),
+        cmocka_unit_test(test_isegmenter),   cmocka_unit_test(test_rnn),
         cmocka_unit_test(test_cifar),        cmocka_unit_test(test_on_one),
         cmocka_unit_test(test_refused),
     };
