@@ -96,7 +96,7 @@ network *mgpu_load_root(char *cfg, char *weights, int clear);
 
 /* Where to save, and the list of images, instead of those that the command names itself. */
 char *mgpu_backup(char *directory);
-char *mgpu_list(char *file);
+char *mgpu_image_list(char *file);
 
 /* The number of a thread that is about to load rows, and its first words: see
  * mgpu_seed_loading. 0: it draws as it always did. */

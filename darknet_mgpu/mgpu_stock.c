@@ -189,7 +189,7 @@ char *mgpu_backup(char *directory)
     return directory;
 }
 
-char *mgpu_list(char *file)
+char *mgpu_image_list(char *file)
 {
     return stock.list ? stock.list : file;
 }

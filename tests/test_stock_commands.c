@@ -340,12 +340,12 @@ static void test_refused(void **state)
         {"detector train set.data detector.cfg -backup none", "name another with -backup"},
         {"detector train set.data detector.cfg -list set.list", "no list of images"},
         {"detector valid set.data detector.cfg one -backup backup", "saves no checkpoints"},
-        {"segmenter train set.data l2norm.cfg", "layer 1: [l2norm]"},
+        {"segmenter train set.data uneven.cfg", "can not be cut into subdivisions=2"},
         {"go train go.cfg '' moves", "backup directory /home/"},
         {"average classifier.cfg", "2 words are missing"},
     };
-    put("l2norm.cfg", "[net]\nbatch=8\nmax_batches=2\n" HEAD
-                      "[convolutional]\nfilters=2\nsize=1\n[l2norm]\n[softmax]\n");
+    put("uneven.cfg", "[net]\nbatch=9\nsubdivisions=2\nmax_batches=2\n" HEAD
+                      "[convolutional]\nfilters=2\nsize=1\n[softmax]\n");
     for(size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         int status = run("%s mgpu %s", getenv("MGPU_DARKNET"), bad[i][0]);
         if(status != 1 || !strstr(last_line(), bad[i][1])) {
