@@ -232,6 +232,35 @@ static void test_max_batches(void **state)
     assert_int_equal(count(" images\n"), 1);
 }
 
+/* -reproducible: the same bytes on one and on two devices; -sync_bn: three devices that cut a
+ * mini-batch train as one; -shares and -share_device: as without. */
+static void test_same_training(void **state)
+{
+    (void)state;
+    const char *darknet = getenv("MGPU_DARKNET");
+    static const char *const ways[][2] = {
+        {"-gpus 0 -reproducible", "same0"},
+        {"-gpus 0,1 -reproducible", "same1"},
+        {"-gpus 0,1,2 -sync_bn", "synced"},
+        {"-gpus 0,1,2", "cut"},
+        {"-gpus 0,1 -shares 1,1", "shares"},
+        {"-gpus 3,3 -share_device", "shared"},
+        {"-gpus 0,1 -shares 3,1 -sync_bn", "unequal"},
+    };
+    for(size_t i = 0; i < sizeof ways / sizeof *ways; ++i) {
+        assert_int_equal(run("%s mgpu train some.data small.cfg -max_batches 6 %s && "
+                             "cp backup/small.weights %s.weights",
+                             darknet, ways[i][0], ways[i][1]),
+                         0);
+    }
+    assert_int_equal(
+        run("cmp same0.weights same1.weights && cmp shares.weights shared.weights"), 0);
+    assert_true(weights_differ("same0.weights", "shares.weights") < 1e-5);
+    assert_true(weights_differ("same0.weights", "synced.weights") < 1e-4);
+    assert_true(weights_differ("same0.weights", "unequal.weights") < 1e-4);
+    assert_true(weights_differ("same0.weights", "cut.weights") > 1e-3);
+}
+
 /* Images that are missing or broken in mid-list are named, counted and skipped; lists may have
  * CRLF, blank lines, trailing blanks, and paths with blanks in them. */
 static void test_bad_images(void **state)
@@ -395,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_random_sizes),
         cmocka_unit_test(test_tags),
         cmocka_unit_test(test_max_batches),
+        cmocka_unit_test(test_same_training),
         cmocka_unit_test(test_bad_images),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_over),
