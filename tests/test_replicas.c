@@ -277,6 +277,61 @@ static void test_shares(void **state)
     }
 }
 
+static const float *weights_of(const snapshot *s, int layer, size_t *n)
+{
+    char name[48];
+    snprintf(name, sizeof name, "%d. weights", layer);
+    for(int i = 0; i < s->n; ++i) {
+        if(strcmp(s->arrays[i].name, name)) continue;
+        *n = s->arrays[i].n;
+        return s->arrays[i].values;
+    }
+    fail_msg("there is no %s", name);
+    return 0;
+}
+
+/* One step of a net with that line in [net]; the weights file is the one written last. */
+static snapshot one_step(const char *line, const char *layers)
+{
+    kind k = {"optimizer", line, 0, layers, 0, 0, 0};
+    write_kind(&k, 4, 1);
+    return run(&(way){.n = 1, .steps = 1});
+}
+
+/* Adam's first step moves a weight by the learning rate, .01, up or down; a local layer learns
+ * by SGD all the same; clip holds for convolutional weights, and for no others. */
+static void test_optimizers(void **state)
+{
+    (void)state;
+    static const char layers[] = "[convolutional]\nfilters=3\nsize=3\nstride=2\n" OUT;
+    static const char with_local[] =
+        "[local]\nfilters=3\nsize=3\nstride=2\npad=1\nactivation=linear\n[softmax]\n";
+    size_t n = 0, most = 0;
+    init(&(kind){"optimizer", "", 0, layers, 0, 0, 0}, 4, 1);
+    snapshot before = run(&(way){.n = 1, .steps = 0});
+    snapshot plain = one_step("", layers), clipped = one_step("clip=.05\n", layers);
+    snapshot adam = one_step("adam=1\n", layers);
+    const float *w = weights_of(&before, 0, &n), *a = weights_of(&adam, 0, &n);
+    for(size_t i = 0; i < n; ++i) most += fabs(fabs(a[i] - w[i]) - .01) < 2e-4;
+    assert_true(most > n * 9 / 10);
+    const float *c = weights_of(&clipped, 0, &n);
+    w = weights_of(&plain, 0, &n);
+    for(size_t i = 0; i < n; ++i) assert_true(c[i] == fminf(.05f, fmaxf(-.05f, w[i])));
+    w = weights_of(&plain, 1, &n);
+    assert_memory_equal(weights_of(&clipped, 1, &n), w, n * sizeof *w);
+    for(most = 0; n--;) most += fabsf(w[n]) > .05f;
+    assert_true(most > 0);
+    init(&(kind){"optimizer", "", 0, with_local, 0, 0, 0}, 4, 1);
+    snapshot sgd = one_step("", with_local), still_sgd = one_step("adam=1\n", with_local);
+    same_bytes("local", &still_sgd, &sgd);
+    snapshot_free(&before);
+    snapshot_free(&plain);
+    snapshot_free(&adam);
+    snapshot_free(&clipped);
+    snapshot_free(&sgd);
+    snapshot_free(&still_sgd);
+}
+
 /* What a recurrent net predicts goes on from its state, sequence by sequence, and
  * reset_network_state reaches the replica that has it. */
 static void test_state(void **state)
@@ -296,7 +351,7 @@ static void test_state(void **state)
                 data d = make_batch(net, 5 * step, 5);
                 float *x = calloc(5 * net->inputs, sizeof *x), *y = calloc(5 * net->truths, 4);
                 get_next_batch(d, 5, 0, x, y);
-                if(step == 2) reset_network_state(net, 4);
+                if(step == 2) reset_network_state(net, 3);
                 network_predict(net, x);
                 snapshot_add(got + j, "output", step, net->output, 5 * net->outputs);
                 free(x);
@@ -320,9 +375,8 @@ int main(void)
     snprintf(weights, sizeof weights, "%s/replicas.weights", scratch);
     gpu_index = -1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_reproducible),
-        cmocka_unit_test(test_state),
+        cmocka_unit_test(test_shares),     cmocka_unit_test(test_reproducible),
+        cmocka_unit_test(test_optimizers), cmocka_unit_test(test_state),
         cmocka_unit_test(test_layers),
     };
     int status = cmocka_run_group_tests_name("replicas", tests, 0, 0);
