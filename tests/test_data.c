@@ -231,6 +231,9 @@ static void test_broken(void **state)
     int same = 0;
     for(int r = 0; r < 4 * ROWS; ++r) {
         assert_memory_equal(one + r * row, four + r * row, row * sizeof *one);
+        float spread = 0; /* of a blank image: 0 */
+        for(size_t i = 1; i < row - 2; ++i) spread += fabsf(one[r * row + i] - one[r * row]);
+        assert_true(spread > 1);
         same += memcmp(one + r * row, whole + r * row, row * sizeof *one) == 0;
     }
     assert_in_range(same, 4 * ROWS / 2, 4 * ROWS - 1); /* all but those that had drawn it */
