@@ -71,13 +71,15 @@ network *mgpu_load_network(char *cfg, char *weights, int clear, const mgpu_optio
         options.gpus = all;
     }
     mgpu_srand((unsigned int)(options.seed ^ options.seed >> 32));
+    mgpu_least_rows(options.predicts ? options.ngpus : 0);
     network *root = parse_network_cfg(cfg);
+    mgpu_least_rows(0);
     if(mgpu_root_make(root, cfg, &options) < 0) {
         mgpu_replica_free_rest(root);
         free_network(root);
         return 0;
     }
-    mgpu_say_notes(root);
+    mgpu_say_notes(root, options.predicts);
     if(load_checked(root, weights, clear) < 0) {
         free_network(root);
         return 0;

@@ -20,15 +20,16 @@ extern "C" {
 #define MGPU_HOST_DEVICES 64 /* host device ids are 0..63 */
 
 typedef struct {
-    const int *gpus;         /* device ids, in the order in which they get rows */
-    int ngpus;               /* how many; 0 means one device per core */
-    int cpu_merge;           /* 1: gradients are merged and applied on the host */
-    int cpu_relocation;      /* 1: the root lives in host memory */
-    const int *shares;       /* how much each device is to get; NULL: all the same */
-    int share_device;        /* 1: a device may be listed more than once */
-    int sync_bn;             /* 1: batch normalisation sees all of a mini-batch that is cut */
-    int reproducible;        /* 1: the same bytes for any number of devices, see below */
-    int verbose;             /* 1: detection layers print their line, one a mini-batch */
+    const int *gpus;    /* device ids, in the order in which they get rows */
+    int ngpus;          /* how many; 0 means one device per core */
+    int cpu_merge;      /* 1: gradients are merged and applied on the host */
+    int cpu_relocation; /* 1: the root lives in host memory */
+    const int *shares;  /* how much each device is to get; NULL: all the same */
+    int share_device;   /* 1: a device may be listed more than once */
+    int sync_bn;        /* 1: batch normalisation sees all of a mini-batch that is cut */
+    int reproducible;   /* 1: the same bytes for any number of devices, see below */
+    int verbose;        /* 1: detection layers print their line, one a mini-batch */
+    int predicts;       /* 1: only to predict: a mini-batch gets a row per device or more */
     unsigned long long seed; /* of the initial weights and of dropout */
 } mgpu_options;
 

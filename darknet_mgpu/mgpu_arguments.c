@@ -68,9 +68,22 @@ static int parse_integer(const mgpu_argument *a, const char *text)
     return 0;
 }
 
+static int parse_real(const mgpu_argument *a, const char *text)
+{
+    char *end;
+    float number = strtof(text, &end);
+    if(end == text || *end) return mgpu_fail("%s %s: not a number", a->name, text);
+    if(!(number >= a->min && number <= a->max)) {
+        return mgpu_fail("%s %s: not within %d..%d", a->name, text, a->min, a->max);
+    }
+    *(float *)a->to = number;
+    return 0;
+}
+
 static int parse_value(const mgpu_argument *a, char *text)
 {
     const char *end;
+    if(a->type == MGPU_REAL) return parse_real(a, text);
     if(a->type == MGPU_INTEGER) return parse_integer(a, text);
     if(a->type == MGPU_DEVICES) return mgpu_parse_devices(text, a->to);
     if(a->type == MGPU_SHARES) return mgpu_parse_shares(text, a->to);

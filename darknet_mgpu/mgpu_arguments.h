@@ -15,14 +15,15 @@ typedef struct {
 typedef enum {
     MGPU_FLAG,
     MGPU_INTEGER,
+    MGPU_REAL,
     MGPU_SEED,
     MGPU_TEXT,
     MGPU_DEVICES,
     MGPU_SHARES
 } mgpu_argument_type;
 
-/* One option. `to` is an int (flag: set to 1; integer), an unsigned long long (seed),
- * a char * (text) or an mgpu_list. An integer is within min..max. */
+/* One option. `to` is an int (flag: set to 1; integer), a float (real), an unsigned long
+ * long (seed), a char * (text) or an mgpu_list. A number is within min..max. */
 typedef struct {
     const char *name; /* with its dash */
     mgpu_argument_type type;

@@ -14,7 +14,12 @@ static const struct {
     {"train", mgpu_command_train,
      "train <data> <cfg> [weights] [-gpus 0,1] [-ngpus N] [-seed S] [-clear]\n"
      "              [-task classifier|tag|detector] [-max_batches N] [-backup DIR] [-verbose]"},
-    {"valid", mgpu_command_valid, "valid <data> <cfg> <weights> [-gpus 0,1] [-ngpus N]"},
+    {"valid", mgpu_command_valid,
+     "valid <data> <cfg> <weights> [-gpus 0,1] [-ngpus N] [-task classifier|tag|detector]\n"
+     "              [-thresh P] [-out PREFIX]"},
+    {"predict", mgpu_command_predict,
+     "predict <data> <cfg> <weights> <image...> [-list FILE] [-gpus 0,1] [-ngpus N]\n"
+     "              [-task classifier|tag|detector] [-thresh P] [-top K] [-out DIR]"},
 };
 
 #define NCOMMANDS (int)(sizeof commands / sizeof *commands)

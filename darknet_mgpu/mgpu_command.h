@@ -9,5 +9,6 @@
  * mgpu_error() says why and the caller prints it. */
 int mgpu_command_train(int argc, char **argv);
 int mgpu_command_valid(int argc, char **argv);
+int mgpu_command_predict(int argc, char **argv);
 
 #endif

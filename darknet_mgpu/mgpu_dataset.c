@@ -20,32 +20,45 @@ static int check_file(const char *file, const char *what)
     return fp ? 0 : -1;
 }
 
-/* The lines of a file that are not blank, without the blanks at their end; *n of them. */
-static char **read_lines(const char *file, const char *what, int *n)
-{
-    if(check_file(file, what) < 0) return 0;
-    list *lines = get_paths((char *)file);
-    char **array = (char **)list_to_array(lines);
-    *n = 0;
-    for(int i = 0; i < lines->size; ++i) {
-        size_t end = strlen(array[i]);
-        while(end && strchr(" \t\r", array[i][end - 1])) array[i][--end] = 0;
-        if(array[i][0])
-            array[(*n)++] = array[i];
-        else
-            free(array[i]);
-    }
-    free_list(lines);
-    if(*n) return array;
-    free(array);
-    mgpu_fail("%s %s is empty", what, file);
-    return 0;
-}
-
 static void free_lines(char **lines, int n)
 {
     for(int i = 0; i < n; ++i) free(lines[i]);
     free(lines);
+}
+
+/* Adds a copy of `line` without the blanks at its end, unless nothing is left. */
+static int add_line(char ***lines, int *n, const char *line)
+{
+    size_t length = strlen(line);
+    while(length && strchr(" \t\r\n", line[length - 1])) --length;
+    if(length == 0) return 0;
+    if((*n & (*n - 1)) == 0) { /* full: room for twice as many */
+        char **more = realloc(*lines, (*n ? 2 * *n : 1) * sizeof *more);
+        if(!more) return -1;
+        *lines = more;
+    }
+    (*lines)[*n] = strndup(line, length);
+    return (*lines)[*n] ? ++*n, 0 : -1;
+}
+
+/* The lines of a file that are not blank, without blanks at their ends; *n of them. */
+static char **read_lines(const char *file, const char *what, int *n)
+{
+    char **lines = 0, *line = 0;
+    size_t size = 0;
+    int status = 0;
+    FILE *fp = mgpu_open(file, what);
+    *n = 0;
+    if(!fp) return 0;
+    while(status == 0 && getline(&line, &size, fp) >= 0) status = add_line(&lines, n, line);
+    free(line);
+    fclose(fp);
+    if(status < 0) mgpu_fail("no memory for the lines of %s", file);
+    if(status == 0 && *n == 0) mgpu_fail("%s %s is empty", what, file);
+    if(status == 0 && *n) return lines;
+    free_lines(lines, *n);
+    *n = 0;
+    return 0;
 }
 
 int mgpu_dataset_read(const char *file, const char *key, const char *list_default,
@@ -59,14 +72,34 @@ int mgpu_dataset_read(const char *file, const char *key, const char *list_defaul
         pair->val[strcspn(pair->val, "\r")] = 0;
     }
     d->backup = option_find_str(d->options, "backup", "/backup/");
-    d->list = option_find_str(d->options, (char *)key, (char *)list_default);
     d->classes = option_find_int_quiet(d->options, "classes", 2);
     d->top = option_find_int_quiet(d->options, "top", 1);
     d->tag = option_find_int_quiet(d->options, "tag", 0);
-    d->paths = read_lines(d->list, "list file", &d->npaths);
-    if(d->paths) return 0;
+    if(!key) return 0;
+    if(mgpu_dataset_list(d, option_find_str(d->options, (char *)key, (char *)list_default)) ==
+       0)
+        return 0;
     mgpu_dataset_free(d);
     return -1;
+}
+
+int mgpu_dataset_list(mgpu_dataset *d, const char *file)
+{
+    d->list = file;
+    d->paths = read_lines(file, "list file", &d->npaths);
+    return d->paths ? 0 : -1;
+}
+
+int mgpu_dataset_paths(mgpu_dataset *d, char **paths, int n)
+{
+    d->list = "command line";
+    d->paths = calloc(n, sizeof *d->paths);
+    if(!d->paths) return mgpu_fail("no memory for %d paths", n);
+    while(d->npaths < n) {
+        d->paths[d->npaths] = strdup(paths[d->npaths]);
+        if(!d->paths[d->npaths++]) return mgpu_fail("no memory for %d paths", n);
+    }
+    return 0;
 }
 
 int mgpu_dataset_labels(mgpu_dataset *d)
@@ -79,8 +112,19 @@ int mgpu_dataset_labels(mgpu_dataset *d)
                      d->nlabels);
 }
 
+int mgpu_dataset_names(mgpu_dataset *d, const char *names_default, int classes)
+{
+    char *file = option_find(d->options, "names");
+    if(!file) file = option_find_str(d->options, "labels", (char *)names_default);
+    d->names = read_lines(file, "names file", &d->nnames);
+    if(!d->names) return -1;
+    if(d->nnames >= classes) return 0;
+    return mgpu_fail("%s has %d names; the network has %d classes", file, d->nnames, classes);
+}
+
 void mgpu_dataset_free(mgpu_dataset *d)
 {
+    free_lines(d->names, d->nnames);
     free_lines(d->labels, d->nlabels);
     free_lines(d->paths, d->npaths);
     for(node *at = d->options ? d->options->front : 0; at; at = at->next) {
@@ -191,6 +235,39 @@ static void replace(const char *path, const replacement *list, int n, char label
     }
 }
 
+static void box_file_of(const char *image, char file[4096])
+{
+    replace(image, for_boxes, sizeof for_boxes / sizeof *for_boxes, file);
+}
+
+static void tag_file_of(const char *image, char file[4096])
+{
+    replace(image, for_tags, sizeof for_tags / sizeof *for_tags, file);
+}
+
+box_label *mgpu_read_boxes(const char *image, int *n)
+{
+    char file[4096];
+    box_file_of(image, file);
+    return check_file(file, "box file") < 0 ? 0 : read_boxes(file, n);
+}
+
+int mgpu_read_tags(const char *image, char *tags, int classes)
+{
+    char file[4096];
+    int tag;
+    memset(tags, 0, classes);
+    tag_file_of(image, file);
+    if(strcmp(file, image) == 0 || access(file, F_OK) < 0) return 0;
+    FILE *fp = mgpu_open(file, "tag file");
+    if(!fp) return -1;
+    while(fscanf(fp, "%d", &tag) == 1) {
+        if(tag >= 0 && tag < classes) tags[tag] = 1;
+    }
+    fclose(fp);
+    return 0;
+}
+
 static int check_boxes(FILE *fp, const char *file, int classes)
 {
     char *line = 0;
@@ -219,7 +296,7 @@ int mgpu_check_box_files(const mgpu_dataset *d, int classes)
 {
     for(int i = 0; i < d->npaths; ++i) {
         char file[4096];
-        replace(d->paths[i], for_boxes, sizeof for_boxes / sizeof *for_boxes, file);
+        box_file_of(d->paths[i], file);
         if(strcmp(file, d->paths[i]) == 0) {
             return mgpu_fail("%s: image %d, %s: Darknet finds its boxes by replacing `images` "
                              "with `labels` and .jpg with .txt, and there is neither in it",
@@ -250,7 +327,7 @@ int mgpu_check_tag_files(const mgpu_dataset *d, int classes)
     int found = 0;
     for(int i = 0; i < d->npaths; ++i) {
         char file[4096];
-        replace(d->paths[i], for_tags, sizeof for_tags / sizeof *for_tags, file);
+        tag_file_of(d->paths[i], file);
         if(strcmp(file, d->paths[i]) == 0 || access(file, F_OK) < 0) continue;
         FILE *fp = mgpu_open(file, "tag file");
         if(!fp) return -1;

@@ -11,12 +11,16 @@ int mgpu_cores(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+static void say_cores(int n)
+{
+    if(n > mgpu_cores()) fprintf(stderr, "mgpu: %d devices share %d cores\n", n, mgpu_cores());
+}
+
 static void say_devices(const network *root)
 {
     const mgpu *m = root->mgpu;
     mgpu_plan_sizes sizes = mgpu_step_sizes(m, 0);
     int n = m->n, rows[n], used = sizes.whole ? n : mgpu_plan_cut(&sizes, rows);
-    if(n > mgpu_cores()) fprintf(stderr, "mgpu: %d devices share %d cores\n", n, mgpu_cores());
     if(used < n) {
         fprintf(stderr, "mgpu: %d of %d devices ha%s rows: raise batch\n", used, n,
                 used == 1 ? "s" : "ve");
@@ -122,8 +126,10 @@ static void say_ignored(const network *net)
     }
 }
 
-void mgpu_say_notes(const network *root)
+void mgpu_say_notes(const network *root, int predicts)
 {
+    say_cores(root->nreplicas);
+    if(predicts) return;
     say_devices(root);
     say_ignored(root);
 }

@@ -8,7 +8,8 @@
 int mgpu_cores(void);
 
 /* Says on stderr, a line each: devices without rows or cores, batch normalisation over slices,
- * where `reproducible` does not hold, and what of the cfg has no effect. `root` is a root. */
-void mgpu_say_notes(const network *root);
+ * where `reproducible` does not hold, and what of the cfg has no effect; with
+ * `predicts` only what matters to predicting. `root` is a root. */
+void mgpu_say_notes(const network *root, int predicts);
 
 #endif

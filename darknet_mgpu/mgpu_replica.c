@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Thread_local int building_rows, silent;
+static _Thread_local int building_rows, least_rows, silent;
 static _Thread_local struct {
     mgpu_line *lines;
     int room;
@@ -18,6 +18,11 @@ void mgpu_building(int rows)
 {
     building_rows = rows;
     mgpu_random_mute(rows != 0);
+}
+
+void mgpu_least_rows(int rows)
+{
+    least_rows = rows;
 }
 
 void mgpu_silence(int on)
@@ -33,6 +38,7 @@ void mgpu_keep_lines(mgpu_line *lines, int n)
 
 void mgpu_parsed_options(network *net)
 {
+    if(net->batch < least_rows * net->time_steps) net->batch = least_rows * net->time_steps;
     if(building_rows) net->batch = building_rows * net->time_steps;
 }
 

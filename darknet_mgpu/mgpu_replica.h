@@ -65,6 +65,10 @@ void mgpu_replica_free_rest(network *net);
  * parsing takes that batch, draws give 0, and nothing is printed. */
 void mgpu_building(int rows);
 
+/* While `rows` is not 0, a network that the calling thread parses and that is no replica
+ * gets a mini-batch of at least that many rows. */
+void mgpu_least_rows(int rows);
+
 /* The calling thread runs replicas: Darknet's layers print nothing in it. */
 void mgpu_silence(int silent);
 

@@ -1,4 +1,4 @@
-/* mgpu_task.c: what differs between training a classifier, tags and a detector. */
+/* mgpu_task.c: what differs between classifiers, tags and detectors. */
 #include "mgpu_task.h"
 #include "mgpu_error.h"
 #include "mgpu_tensors.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static int check_channels(const network *net, const char *cfg)
+int mgpu_check_channels(const network *net, const char *cfg)
 {
     if(net->inputs == net->w * net->h * 3) return 0;
     return mgpu_fail("%s takes %dx%dx%d; images have 3 channels", cfg, net->w, net->h, net->c);
@@ -14,7 +14,7 @@ static int check_channels(const network *net, const char *cfg)
 
 static int check_outputs(const network *net, const mgpu_dataset *d, const char *cfg)
 {
-    if(check_channels(net, cfg) < 0) return -1;
+    if(mgpu_check_channels(net, cfg) < 0) return -1;
     if(net->w != net->h) {
         return mgpu_fail("%s: width=%d and height=%d: Darknet cuts square images for this task",
                          cfg, net->w, net->h);
@@ -41,7 +41,7 @@ static int check_tag(const network *net, mgpu_dataset *d, const char *cfg)
 
 static int check_detector(const network *net, mgpu_dataset *d, const char *cfg)
 {
-    if(check_channels(net, cfg) < 0) return -1;
+    if(mgpu_check_channels(net, cfg) < 0) return -1;
     return mgpu_check_box_files(d, net->layers[net->n - 1].classes);
 }
 
@@ -86,20 +86,41 @@ static const mgpu_task tasks[] = {
      .source = classifier_source,
      .epochs = 1,
      .final = ".weights",
-     .backup_every = 1000},
+     .backup_every = 1000,
+     .fit_valid = center_crop_image, /* as Darknet's classifier valid and predict do */
+     .fit_predict = letterbox_image,
+     .judge = &mgpu_judge_classifier,
+     .names = "data/labels.list",
+     .most = -1},
     {.name = "tag",
      .check = check_tag,
      .source = tag_source,
      .epochs = 1,
      .final = ".weights",
-     .backup_every = 1000},
+     .backup_every = 1000,
+     .fit_valid = center_crop_image,
+     .fit_predict = center_crop_image,
+     .judge = &mgpu_judge_tags,
+     .names = "data/tags.txt",
+     .threshold = .5f},
     {.name = "detector",
      .check = check_detector,
      .source = detector_source,
      .needs_end = 1,
      .final = "_final.weights",
-     .backup_every = 100},
+     .backup_every = 100,
+     .fit_valid = letterbox_image,
+     .fit_predict = letterbox_image,
+     .judge = &mgpu_judge_boxes,
+     .names = "data/names.list",
+     .boxes = 1,
+     .threshold = .5f},
 };
+
+int mgpu_task_classes(const mgpu_task *task, const network *net)
+{
+    return task->boxes ? net->layers[net->n - 1].classes : net->outputs;
+}
 
 static const mgpu_task *find(const char *name)
 {

@@ -3,81 +3,80 @@
 #include "mgpu_error.h"
 #include "mgpu_task.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 typedef struct {
-    int top1, topk, done;
-} score;
+    network *net;
+    mgpu_dataset data;
+    const mgpu_task *task;
+    mgpu_trial trial;
+    int failed; /* images */
+} validation;
 
-/* One image as stock's `classifier valid` takes it: the middle, at the net's size. */
-static void load(const char *path, const network *net, float *x)
+static int see(void *state, const mgpu_view *v)
 {
-    image im = load_image_color((char *)path, 0, 0);
-    image crop = center_crop_image(im, net->w, net->h);
-    memcpy(x, crop.data, net->inputs * sizeof(float));
-    free_image(crop);
-    free_image(im);
-}
-
-static void count(score *s, float *output, int outputs, int truth, int top)
-{
-    int best[top];
-    top_k(output, outputs, top, best);
-    s->top1 += best[0] == truth;
-    for(int i = 0; i < top; ++i) s->topk += best[i] == truth;
-    ++s->done;
-}
-
-/* Predicts all images, a batch at a time; the last batch may be short. */
-static int validate(network *net, const mgpu_dataset *c, score *s)
-{
-    float *x = calloc((size_t)net->batch * net->inputs, sizeof *x);
-    if(!x) return mgpu_fail("no memory for a batch of %d images", net->batch);
-    for(int first = 0; first < c->npaths; first += net->batch) {
-        int rows = c->npaths - first < net->batch ? c->npaths - first : net->batch;
-        for(int r = 0; r < rows; ++r)
-            load(c->paths[first + r], net, x + (size_t)r * net->inputs);
-        float *output = network_predict(net, x);
-        if(!output) break;
-        for(int r = 0; r < rows; ++r) {
-            int truth = mgpu_class_of(c->paths[first + r], c->labels, c->classes);
-            count(s, output + (size_t)r * net->outputs, net->outputs, truth, c->top);
-        }
+    validation *own = state;
+    if(v->error) {
+        fprintf(stderr, "mgpu: image %d of %d: %s: %s\n", v->number + 1, own->data.npaths,
+                v->path, v->error);
+        ++own->failed;
+        return 0;
     }
-    free(x);
-    return s->done == c->npaths ? 0 : -1;
+    ++own->trial.images;
+    return own->task->judge->see(&own->trial, v);
+}
+
+/* Everything that can be refused before the first image is loaded. */
+static int prepare(validation *v, char **words, const mgpu_options *o, const char *task)
+{
+    char *cfg = words[1];
+    mgpu_dataset *d = &v->data;
+    if(mgpu_dataset_read(words[0], "valid", "data/train.list", d) < 0) return -1;
+    v->net = mgpu_load_network(cfg, words[2], 0, o);
+    if(!v->net) return -1;
+    v->task = mgpu_task_of(v->net, d, task, cfg);
+    if(!v->task || mgpu_check_images(d) < 0 || v->task->check(v->net, d, cfg) < 0) return -1;
+    v->trial.net = v->net;
+    v->trial.data = d;
+    v->trial.classes = mgpu_task_classes(v->task, v->net);
+    if(v->task->judge->names && mgpu_dataset_names(d, v->task->names, v->trial.classes) < 0) {
+        return -1;
+    }
+    return v->task->judge->begin(&v->trial);
+}
+
+static int validate(validation *v)
+{
+    const mgpu_dataset *d = &v->data;
+    if(mgpu_pass(v->net, d->paths, d->npaths, v->task->fit_valid, see, v) < 0) return -1;
+    if(v->trial.images && v->task->judge->print(&v->trial) < 0) return -1;
+    if(!v->failed) return 0;
+    return mgpu_fail("%d of %d images could not be judged, as said above; the figures are over "
+                     "the other %d",
+                     v->failed, d->npaths, v->trial.images);
 }
 
 int mgpu_command_valid(int argc, char **argv)
 {
-    char *words[3];
+    char *words[3], *task = 0;
     int ngpus = 0;
     mgpu_list devices = {.n = 0};
     mgpu_options o = mgpu_default_options();
+    validation v = {.trial.options.threshold = .5f};
     const mgpu_argument table[] = {
         {"-gpus", MGPU_DEVICES, &devices, 0, 0},
         {"-ngpus", MGPU_INTEGER, &ngpus, 1, MGPU_HOST_DEVICES},
+        {"-task", MGPU_TEXT, &task, 0, 0},
+        {"-thresh", MGPU_REAL, &v.trial.options.threshold, 0, 1},
+        {"-out", MGPU_TEXT, &v.trial.options.prefix, 0, 0},
     };
     if(mgpu_parse_arguments(argc, argv, table, sizeof table / sizeof *table, words, 3, 3) < 0 ||
        mgpu_choose_devices(&devices, ngpus, 0, &o) < 0) {
         return 1;
     }
-    mgpu_dataset c;
-    score s = {0};
-    if(mgpu_dataset_read(words[0], "valid", "data/train.list", &c) < 0) return 1;
-    network *net = mgpu_load_network(words[1], words[2], 0, &o);
-    const mgpu_task *task = net ? mgpu_task_of(net, &c, "classifier", words[1]) : 0;
-    int status = task && mgpu_check_images(&c) == 0 ? task->check(net, &c, words[1]) : -1;
-    if(status == 0 && (c.top < 1 || c.top > c.classes)) {
-        status = mgpu_fail("%s: top=%d is not within 1..%d", words[0], c.top, c.classes);
-    }
-    if(status == 0) status = validate(net, &c, &s);
-    if(status == 0) {
-        printf("top 1: %f, top %d: %f, %d images\n", (float)s.top1 / s.done, c.top,
-               (float)s.topk / s.done, s.done);
-    }
-    if(net) free_network(net);
-    mgpu_dataset_free(&c);
+    o.predicts = 1;
+    int status = prepare(&v, words, &o, task);
+    if(status == 0) status = validate(&v);
+    if(v.task && v.task->judge->end(&v.trial) < 0) status = -1;
+    if(v.net) free_network(v.net);
+    mgpu_dataset_free(&v.data);
     return status < 0;
 }
