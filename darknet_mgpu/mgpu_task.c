@@ -91,6 +91,7 @@ static const mgpu_task tasks[] = {
      .fit_predict = letterbox_image,
      .judge = &mgpu_judge_classifier,
      .names = "data/labels.list",
+     .threshold = -1, /* all */
      .most = -1},
     {.name = "tag",
      .check = check_tag,

@@ -59,19 +59,40 @@ static inline int count(const char *text)
     return n;
 }
 
-/* 14x14 pixels of the one colour or the other. */
-static inline void put_image(const char *name, int i)
+#define NET                                                                                    \
+    "height=12\nwidth=12\nchannels=3\nlearning_rate=0.02\nmomentum=0.9\ndecay=0.0005\nflip="   \
+    "0\n"                                                                                      \
+    "min_crop=12\nmax_crop=13\n"
+#define LAYERS                                                                                 \
+    "[convolutional]\nbatch_normalize=1\nfilters=8\nsize=3\nstride=2\npad=1\nactivation="      \
+    "leaky\n"                                                                                  \
+    "[convolutional]\nfilters=2\nsize=1\nactivation=linear\n[avgpool]\n[softmax]\n"
+
+#define YOLO_LAYERS                                                                            \
+    "[convolutional]\nbatch_normalize=1\nfilters=8\nsize=3\nstride=4\npad=1\nactivation="      \
+    "leaky\n"                                                                                  \
+    "[convolutional]\nfilters=7\nsize=1\nstride=2\nactivation=linear\n"                        \
+    "[yolo]\nmask=0\nanchors=6,6\nclasses=2\nnum=1\njitter=.1\nignore_thresh=.5\n"             \
+    "truth_thresh=1\n"
+
+/* w x h pixels, reddish (i odd) or bluish. */
+static inline void put_picture(const char *name, int i, int w, int h)
 {
     char path[1024];
     snprintf(path, sizeof path, "%s/%s", getenv("MGPU_SCRATCH"), name);
     FILE *fp = fopen(path, "wb");
     assert_non_null(fp);
-    fprintf(fp, "P6\n14 14\n255\n");
-    for(int k = 0; k < 14 * 14 * 3; ++k) {
+    fprintf(fp, "P6\n%d %d\n255\n", w, h);
+    for(int k = 0; k < w * h * 3; ++k) {
         int mine = k % 3 == (i % 2 ? 0 : 2);
         fputc((mix(i, k) & 127) + 128 * mine, fp);
     }
     fclose(fp);
+}
+
+static inline void put_image(const char *name, int i)
+{
+    put_picture(name, i, 14, 14);
 }
 
 /* The floats of a weights file's tensors, to be freed; *n is their number. */

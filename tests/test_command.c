@@ -2,22 +2,6 @@
  * saved. Everything happens in a folder of its own. */
 #include "program.h"
 
-#define NET                                                                                    \
-    "height=12\nwidth=12\nchannels=3\nlearning_rate=0.02\nmomentum=0.9\ndecay=0.0005\nflip="   \
-    "0\n"                                                                                      \
-    "min_crop=12\nmax_crop=13\n"
-#define LAYERS                                                                                 \
-    "[convolutional]\nbatch_normalize=1\nfilters=8\nsize=3\nstride=2\npad=1\nactivation="      \
-    "leaky\n"                                                                                  \
-    "[convolutional]\nfilters=2\nsize=1\nactivation=linear\n[avgpool]\n[softmax]\n"
-
-#define YOLO_LAYERS                                                                            \
-    "[convolutional]\nbatch_normalize=1\nfilters=8\nsize=3\nstride=4\npad=1\nactivation="      \
-    "leaky\n"                                                                                  \
-    "[convolutional]\nfilters=7\nsize=1\nstride=2\nactivation=linear\n"                        \
-    "[yolo]\nmask=0\nanchors=6,6\nclasses=2\nnum=1\njitter=.1\nignore_thresh=.5\n"             \
-    "truth_thresh=1\n"
-
 /* Two classes that differ in colour; told by the name, by a box, and by a tag. */
 static int setup(void **state)
 {
