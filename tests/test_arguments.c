@@ -37,6 +37,7 @@ typedef struct {
     mgpu_list devices;
     int flag, number;
     unsigned long long seed;
+    float real;
     char *text, *words[2];
 } parsed;
 
@@ -47,10 +48,10 @@ static int parse_words(parsed *p, int *n, int argc, char **argv)
     const mgpu_argument table[] = {
         {"-gpus", MGPU_DEVICES, &p->devices, 0, 0},   {"-flag", MGPU_FLAG, &p->flag, 0, 0},
         {"-number", MGPU_INTEGER, &p->number, -3, 9}, {"-seed", MGPU_SEED, &p->seed, 0, 0},
-        {"-text", MGPU_TEXT, &p->text, 0, 0},
+        {"-text", MGPU_TEXT, &p->text, 0, 0},         {"-real", MGPU_REAL, &p->real, 0, 1},
     };
-    if(n) return mgpu_take_arguments(n, argv, table, 5);
-    return mgpu_parse_arguments(argc, argv, table, 5, p->words, 1, 2);
+    if(n) return mgpu_take_arguments(n, argv, table, 6);
+    return mgpu_parse_arguments(argc, argv, table, 6, p->words, 1, 2);
 }
 
 static int take(parsed *p, int *n, char **argv)
@@ -70,7 +71,8 @@ static void test_good_lines(void **state)
 {
     (void)state;
     parsed p;
-    char line[] = "a -gpus 0,1 -flag -number -3 b -seed 18446744073709551615 -text x";
+    char line[] =
+        "a -gpus 0,1 -flag -number -3 b -seed 18446744073709551615 -text x -real 2.5e-1";
     assert_int_equal(parse(&p, line), 0);
     assert_string_equal(p.words[0], "a");
     assert_string_equal(p.words[1], "b");
@@ -79,6 +81,7 @@ static void test_good_lines(void **state)
     assert_int_equal(p.number, -3);
     assert_true(p.seed == 18446744073709551615ull);
     assert_string_equal(p.text, "x");
+    assert_true(p.real == .25f);
     char shorter[] = "only";
     assert_int_equal(parse(&p, shorter), 0);
     assert_null(p.words[1]);
@@ -101,6 +104,11 @@ static void test_bad_lines(void **state)
         {"a -number x", "not a whole number"},
         {"a -number 3x", "not a whole number"},
         {"a -number 99999999999", "not a whole number"},
+        {"a -real 1.1", "-real 1.1: not within 0..1"},
+        {"a -real -.1", "not within 0..1"},
+        {"a -real nan", "not within 0..1"},
+        {"a -real .5x", "not a number"},
+        {"a -real x", "not a number"},
         {"a -seed -1", "not a whole number"},
         {"a -seed 18446744073709551616", "not a whole number"},
         {"a -flag -flag", "-flag is given twice"},

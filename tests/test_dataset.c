@@ -75,6 +75,37 @@ static void test_read(void **state)
     assert_non_null(strstr(mgpu_error(), "list file /nonexistent/list can not be read"));
 }
 
+/* Blank lines and blanks at a line's end do not count; others belong to the path. */
+static void test_lines(void **state)
+{
+    (void)state;
+    char file[1200], *paths[] = {"one", "an other"};
+    mgpu_dataset d;
+    snprintf(file, sizeof file, "%s/odd.list", folder);
+    put("odd.list", "\r\n a b/c d.png \t\r\n \t \n\nlast");
+    assert_int_equal(mgpu_dataset_read(data_file, 0, 0, &d), 0);
+    assert_int_equal(d.npaths, 0);
+    assert_int_equal(mgpu_dataset_list(&d, file), 0);
+    assert_int_equal(d.npaths, 2);
+    assert_string_equal(d.paths[0], " a b/c d.png");
+    assert_string_equal(d.paths[1], "last");
+    mgpu_dataset_free(&d);
+    put("odd.list", " \r\n\n\t");
+    assert_int_equal(mgpu_dataset_read(data_file, 0, 0, &d), 0);
+    assert_int_equal(mgpu_dataset_list(&d, file), -1);
+    assert_non_null(strstr(mgpu_error(), "odd.list is empty"));
+    assert_int_equal(mgpu_dataset_paths(&d, paths, 2), 0);
+    assert_string_equal(d.paths[1], "an other");
+    /* Without names= those of labels= */
+    assert_int_equal(mgpu_dataset_names(&d, "none", 3), -1);
+    assert_non_null(strstr(mgpu_error(), "names.list has 2 names; the network has 3 classes"));
+    mgpu_dataset_free(&d);
+    assert_int_equal(mgpu_dataset_read(data_file, 0, 0, &d), 0);
+    assert_int_equal(mgpu_dataset_names(&d, "none", 2), 0);
+    assert_string_equal(d.names[1], "dog");
+    mgpu_dataset_free(&d);
+}
+
 static void test_images(void **state)
 {
     (void)state;
@@ -142,6 +173,12 @@ static void test_boxes(void **state)
     put("1_dog.txt", "");
     put("2_cat.txt", "1 .5 .5 1.5 .2");
     if(mgpu_check_box_files(&d, 2)) fail_msg("%s", mgpu_error());
+    int n;
+    box_label *boxes = mgpu_read_boxes(d.paths[0], &n);
+    assert_int_equal(n, 2);
+    assert_true(boxes[1].id == 1 && boxes[1].w == .1f);
+    free(boxes);
+    assert_null(mgpu_read_boxes("no/such/image.jpg", &n));
     for(size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         put("1_dog.txt", bad[i][0]);
         assert_int_equal(mgpu_check_box_files(&d, 2), -1);
@@ -163,6 +200,11 @@ static void test_tags(void **state)
     put("1_dog.txt", "");
     put("2_cat.txt", "1\n");
     if(mgpu_check_tag_files(&d, 2)) fail_msg("%s", mgpu_error());
+    char tags[2] = {7, 7};
+    assert_int_equal(mgpu_read_tags(d.paths[2], tags, 2), 0);
+    assert_true(tags[0] == 0 && tags[1] == 1);
+    assert_int_equal(mgpu_read_tags("no/such/image.jpg", tags, 2), 0);
+    assert_true(tags[0] == 0 && tags[1] == 0);
     put("2_cat.txt", "2\n");
     assert_int_equal(mgpu_check_tag_files(&d, 2), -1);
     assert_non_null(strstr(mgpu_error(), "tag 2 is not within 0..1"));
@@ -184,9 +226,9 @@ static void test_tags(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),         cmocka_unit_test(test_images),
-        cmocka_unit_test(test_class_labels), cmocka_unit_test(test_boxes),
-        cmocka_unit_test(test_tags),
+        cmocka_unit_test(test_read),   cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_images), cmocka_unit_test(test_class_labels),
+        cmocka_unit_test(test_boxes),  cmocka_unit_test(test_tags),
     };
     return cmocka_run_group_tests_name("dataset", tests, setup, 0);
 }

@@ -1,5 +1,6 @@
 /* test_valid.c: darknet mgpu valid and predict, on nets whose weights are made by hand: they
  * see one box in the middle, half of the net's side, and tell red from blue. */
+#include "mgpu.h"
 #include "program.h"
 
 #define IMAGES 40
@@ -81,9 +82,9 @@ static int setup(void **state)
 /* Runs `valid ARGS`, its figures alone, and expects them and a status. */
 static void expect(int status, const char *arguments, const char *figures)
 {
-    char end[128];
+    char end[sizeof out];
     assert_int_equal(run("%s mgpu valid %s >figures", darknet, arguments), status);
-    snprintf(end, sizeof end, "%s", last_line());
+    strcpy(end, last_line());
     assert_int_equal(run("cat figures"), 0);
     if(strcmp(out, figures)) fail_msg("valid %s: %s (%s)", arguments, out, end);
 }
@@ -263,6 +264,28 @@ static void test_results(void **state)
     assert_int_equal(run("head -n 1 other/imagenet-detection.txt"), 0);
     assert_int_equal(sscanf(out, "%d %d %f", &image, &class, &p), 3);
     assert_true(image == 1 && (class == 1 || class == 2) && p > .005 && p < 1);
+}
+
+/* Every device gets rows: a mini-batch has at least one for each. */
+static void test_rows(void **state)
+{
+    (void)state;
+    static const int gpus[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    mgpu_options o = mgpu_default_options();
+    char cfg[1024];
+    snprintf(cfg, sizeof cfg, "%s/boxes.cfg", getenv("MGPU_SCRATCH"));
+    o.gpus = gpus;
+    for(int n = 1; n <= 8; n += 7) {
+        for(o.predicts = 0; o.predicts < 2; ++o.predicts) {
+            o.ngpus = n;
+            quiet();
+            network *net = mgpu_load_network(cfg, 0, 0, &o);
+            loud();
+            assert_non_null(net);
+            assert_int_equal(net->batch, o.predicts && n == 8 ? 8 : 6);
+            free_network(net);
+        }
+    }
 }
 
 static void test_classifier(void **state)
@@ -514,12 +537,13 @@ static void test_predict_broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_boxes),           cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_letterbox),       cmocka_unit_test(test_results),
-        cmocka_unit_test(test_classifier),      cmocka_unit_test(test_tags),
-        cmocka_unit_test(test_lists),           cmocka_unit_test(test_broken),
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_predict_boxes),
-        cmocka_unit_test(test_predict_classes), cmocka_unit_test(test_predict_broken),
+        cmocka_unit_test(test_boxes),          cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_letterbox),      cmocka_unit_test(test_results),
+        cmocka_unit_test(test_rows),           cmocka_unit_test(test_classifier),
+        cmocka_unit_test(test_tags),           cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_broken),         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_predict_boxes),  cmocka_unit_test(test_predict_classes),
+        cmocka_unit_test(test_predict_broken),
     };
     return cmocka_run_group_tests_name("valid", tests, setup, 0);
 }
