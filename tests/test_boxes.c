@@ -90,6 +90,7 @@ static void test_duplicates(void **state)
     judge(1, .5f, &f);
     assert_true(f.found == 2 && f.right == 1);
     near(f.average[0], .5);
+    near(f.average[9], .5);
 }
 
 /* Overlaps of exactly .5 and .75: right up to there. */

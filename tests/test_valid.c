@@ -175,6 +175,7 @@ static void test_letterbox(void **state)
     assert_int_equal(run("%s mgpu valid wide.data boxes.cfg boxes.weights", darknet), 0);
     assert_int_equal(count("2 images, threshold 0.5: 2 boxes"), 1);
     assert_int_equal(count("nan"), 0);
+    assert_int_equal(run("grep -E 'nan|inf' results/comp4*"), 1);
 }
 
 /* The same numbers, to rounding, and the same words. */
