@@ -9,7 +9,7 @@
 #define CONV                                                                                   \
     "[convolutional]\nbatch_normalize=1\nfilters=8\nsize=3\nstride=2\npad=1\nactivation="      \
     "leaky\n"
-#define LAYERS CONV "[convolutional]\nfilters=2\nsize=1\nactivation=linear\n[avgpool]\n"
+#define POOLED CONV "[convolutional]\nfilters=2\nsize=1\nactivation=linear\n[avgpool]\n"
 
 /* 40 images of two classes, with a box, tags, a number and a mask each. */
 static void put_data(void)
@@ -50,7 +50,7 @@ static int setup(void **state)
                     "list\nnames=names.list\nbackup=backup\ntop=1\nresults=results\n");
     put("number.data", "classes=1\ntrain=number.list\nbackup=backup\n");
     put("classifier.cfg",
-        "[net]\nbatch=16\nsubdivisions=4\nmax_batches=6\n" HEAD LAYERS "[softmax]\n");
+        "[net]\nbatch=16\nsubdivisions=4\nmax_batches=6\n" HEAD POOLED "[softmax]\n");
     put("regressor.cfg", "[net]\nbatch=8\nsubdivisions=1\nmax_batches=6\n" HEAD
                          "[connected]\noutput=8\nactivation=leaky\n[connected]\noutput=1\n"
                          "activation=linear\n[cost]\n");

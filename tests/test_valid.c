@@ -407,7 +407,7 @@ static void test_refused(void **state)
         {"valid outside.data boxes.cfg boxes.weights",
          "line 1: class 2; the cfg's layers know"},
         {"valid notnumber.data boxes.cfg boxes.weights", "line 1: a box in parts"},
-        {"valid gone.data boxes.cfg boxes.weights", "gone/images/1.jpg, is not there"},
+        {"valid gone.data boxes.cfg boxes.weights", "image 2 of 2 is not there"},
         {"valid nowhere.data boxes.cfg boxes.weights", "results file nowhere/comp4_det_test_"},
         {"valid eval.data boxes.cfg boxes.weights", "eval=pascal; voc, coco and imagenet"},
         {"valid nameless.data boxes.cfg boxes.weights", "names file data/names.list can not"},
