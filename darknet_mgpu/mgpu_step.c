@@ -306,8 +306,8 @@ int mgpu_select_row(network *net, int row)
         layer *l = net->layers + m->gathered[i];
         swap_rows(l->output, l->output + (size_t)m->selected * l->outputs, l->outputs);
         swap_rows(l->output, l->output + (size_t)row * l->outputs, l->outputs);
-        /* Darknet takes a yolo layer's output of two rows for an image and its mirror. */
-        if(l->type == YOLO && l->batch == 2) l->batch = 1;
+        /* Darknet takes a detection layer's output of two rows for an image and its mirror. */
+        if((l->type == YOLO || l->type == REGION) && l->batch == 2) l->batch = 1;
     }
     m->selected = row;
     return 0;

@@ -138,14 +138,16 @@ const mgpu_task *mgpu_task_of(const network *net, const mgpu_dataset *d, const c
     int last = net->n - 1;
     while(last > 0 && net->layers[last].type == COST) --last;
     LAYER_TYPE type = net->layers[last].type;
+    int detects = type == YOLO || type == REGION;
     const mgpu_task *task = name ? find(name) : 0;
-    if(task && (type == YOLO) != (task == find("detector"))) {
-        mgpu_fail("-task %s: %s ends in [%s]; a detector ends in [yolo], and only a detector",
+    if(task && detects != (task == find("detector"))) {
+        mgpu_fail("-task %s: %s ends in [%s]; a detector ends in [yolo] or [region], and only "
+                  "a detector",
                   name, cfg, mgpu_layer_kind_of(net->layers + last)->name);
         return 0;
     }
     if(task || name) return task;
-    if(type == YOLO) return find("detector");
+    if(detects) return find("detector");
     if(d->tag || type == LOGXENT) return find("tag");
     if(type == SOFTMAX) return find("classifier");
     mgpu_fail("%s ends in [%s]%s, which does not say what it learns: write -task classifier "

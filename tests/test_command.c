@@ -138,6 +138,33 @@ static void test_detector(void **state)
     assert_int_equal(count("Region 2 Avg IOU: "), 6);
 }
 
+/* A detector that ends in a region layer, in mini-batches of two rows: trained, and validated
+ * with the same figures on any number of devices. */
+static void test_region(void **state)
+{
+    (void)state;
+    const char *darknet = getenv("MGPU_DARKNET");
+    char one[sizeof out];
+    put("region.cfg",
+        "[net]\nbatch=4\nsubdivisions=2\nmax_batches=3\n" NET
+        "[convolutional]\nfilters=14\nsize=3\nstride=4\npad=1\nactivation=linear\n"
+        "[region]\nanchors=1,1,2,2\nclasses=2\ncoords=4\nnum=2\nsoftmax=1\njitter=.1\n"
+        "object_scale=5\nnoobject_scale=1\nclass_scale=1\ncoord_scale=1\nthresh=.6\n"
+        "random=0\n");
+    put("regions.data", "classes=2\ntrain=boxed.list\nvalid=boxed.list\nnames=names.list\n"
+                        "backup=backup\n");
+    assert_int_equal(run("%s mgpu train regions.data region.cfg -gpus 0,1,2", darknet), 0);
+    for(int n = 1; n <= 3; ++n) {
+        assert_int_equal(run("%s mgpu valid regions.data region.cfg "
+                             "backup/region_final.weights -ngpus %d 2>/dev/null",
+                             darknet, n),
+                         0);
+        if(n > 1) assert_string_equal(out, one);
+        strcpy(one, out);
+    }
+    assert_non_null(strstr(out, "mAP"));
+}
+
 /* random=1: the size changes, on every replica; the same for any N. */
 static void test_random_sizes(void **state)
 {
@@ -405,6 +432,7 @@ int main(void)
         cmocka_unit_test(test_train_and_valid),
         cmocka_unit_test(test_same_weights),
         cmocka_unit_test(test_detector),
+        cmocka_unit_test(test_region),
         cmocka_unit_test(test_random_sizes),
         cmocka_unit_test(test_tags),
         cmocka_unit_test(test_max_batches),
