@@ -268,15 +268,17 @@ int mgpu_read_tags(const char *image, char *tags, int classes)
     return 0;
 }
 
+/* How many boxes there are, or -1. */
 static int check_boxes(FILE *fp, const char *file, int classes)
 {
     char *line = 0;
     size_t size = 0;
-    int status = 0;
+    int status = 0, boxes = 0;
     for(int number = 1; status == 0 && getline(&line, &size, fp) >= 0; ++number) {
         int id, end = 0;
         float x, y, w, h;
         if(line[strspn(line, " \t\r\n")] == 0) continue;
+        ++boxes;
         int got = sscanf(line, "%d %f %f %f %f %n", &id, &x, &y, &w, &h, &end);
         if(got != 5 || line[end]) {
             status = mgpu_fail("%s line %d: not `class x y width height`", file, number);
@@ -289,11 +291,12 @@ static int check_boxes(FILE *fp, const char *file, int classes)
         }
     }
     free(line);
-    return status;
+    return status < 0 ? -1 : boxes;
 }
 
-int mgpu_check_box_files(const mgpu_dataset *d, int classes)
+int mgpu_check_box_files(const mgpu_dataset *d, int classes, int most)
 {
+    int full = 0, first = 0;
     for(int i = 0; i < d->npaths; ++i) {
         char file[4096];
         box_file_of(d->paths[i], file);
@@ -304,9 +307,16 @@ int mgpu_check_box_files(const mgpu_dataset *d, int classes)
         }
         FILE *fp = mgpu_open(file, "box file");
         if(!fp) return -1;
-        int status = check_boxes(fp, file, classes);
+        int boxes = check_boxes(fp, file, classes);
         fclose(fp);
-        if(status < 0) return -1;
+        if(boxes < 0) return -1;
+        if(boxes > most && ++full == 1) first = i;
+    }
+    if(full) {
+        fprintf(stderr,
+                "mgpu: %s: %d of %d images have more than %d boxes; training takes so many of "
+                "them, drawn anew each time; e.g. %s\n",
+                d->list, full, d->npaths, most, d->paths[first]);
     }
     return 0;
 }

@@ -57,8 +57,8 @@ int mgpu_skip_missing_images(mgpu_dataset *d);
 /* Class labels: some image's path contains one; says on stderr where it is not one. */
 int mgpu_check_class_labels(const mgpu_dataset *d);
 /* Box files: there for every image, each line `class x y width height`, classes within
- * 0..classes-1, finite numbers. */
-int mgpu_check_box_files(const mgpu_dataset *d, int classes);
+ * 0..classes-1, finite numbers. Says on stderr how many images have more than `most`. */
+int mgpu_check_box_files(const mgpu_dataset *d, int classes, int most);
 /* Tag files: numbers within 0..classes-1; an image may have none, but not all. */
 int mgpu_check_tag_files(const mgpu_dataset *d, int classes);
 

@@ -42,7 +42,8 @@ static int check_tag(const network *net, mgpu_dataset *d, const char *cfg)
 static int check_detector(const network *net, mgpu_dataset *d, const char *cfg)
 {
     if(mgpu_check_channels(net, cfg) < 0) return -1;
-    return mgpu_check_box_files(d, net->layers[net->n - 1].classes);
+    const layer *l = net->layers + net->n - 1;
+    return mgpu_check_box_files(d, l->classes, l->max_boxes);
 }
 
 /* The sizes of Darknet's `classifier train`. */

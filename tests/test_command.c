@@ -111,6 +111,16 @@ static void test_detector(void **state)
     assert_int_equal(count("Region"), 0);
     assert_int_equal(run("ls backup"), 0);
     assert_string_equal(out, "detector_final.weights\n");
+    put("full.cfg",
+        "[net]\nbatch=6\nsubdivisions=3\nmax_batches=1\n" NET YOLO_LAYERS "max=1\n");
+    assert_int_equal(run("cp labels/03.txt kept; cat kept kept >labels/03.txt; "
+                         "%s mgpu train boxed.data full.cfg; cp kept labels/03.txt; "
+                         "rm backup/full*",
+                         darknet),
+                     0);
+    assert_non_null(strstr(out, "1 of 40 images have more than 1 boxes"));
+    assert_non_null(strstr(out, "e.g. images/03.jpg"));
+    assert_non_null(strstr(out, "\n1: "));
     /* One step: the lines are one device's, figure by figure. */
     assert_int_equal(run("%s mgpu train boxed.data detector.cfg -gpus 0 -max_batches 1 "
                          "-verbose | grep Region",

@@ -167,12 +167,13 @@ static void test_boxes(void **state)
         {"0 .5 -inf 1 .2\n", "line 1: a box in parts"},
     };
     mgpu_dataset d = read_data();
-    assert_int_equal(mgpu_check_box_files(&d, 2), -1);
+    assert_int_equal(mgpu_check_box_files(&d, 2, 90), -1);
     assert_non_null(strstr(mgpu_error(), "0_cat.txt"));
     put("0_cat.txt", "0 .5 .5 .2 .2\r\n1 0.1 0.1 0.1 0.1  \n");
     put("1_dog.txt", "");
     put("2_cat.txt", "1 .5 .5 1.5 .2");
-    if(mgpu_check_box_files(&d, 2)) fail_msg("%s", mgpu_error());
+    if(mgpu_check_box_files(&d, 2, 90)) fail_msg("%s", mgpu_error());
+    assert_int_equal(mgpu_check_box_files(&d, 2, 0), 0); /* too many is no error */
     int n;
     box_label *boxes = mgpu_read_boxes(d.paths[0], &n);
     assert_int_equal(n, 2);
@@ -181,12 +182,12 @@ static void test_boxes(void **state)
     assert_null(mgpu_read_boxes("no/such/image.jpg", &n));
     for(size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         put("1_dog.txt", bad[i][0]);
-        assert_int_equal(mgpu_check_box_files(&d, 2), -1);
+        assert_int_equal(mgpu_check_box_files(&d, 2, 90), -1);
         if(!strstr(mgpu_error(), bad[i][1])) fail_msg("%s", mgpu_error());
     }
     char *good = d.paths[0];
     d.paths[0] = "0_cat.bmp";
-    assert_int_equal(mgpu_check_box_files(&d, 2), -1);
+    assert_int_equal(mgpu_check_box_files(&d, 2, 90), -1);
     assert_non_null(strstr(mgpu_error(), "there is neither in it"));
     d.paths[0] = good;
     mgpu_dataset_free(&d);
