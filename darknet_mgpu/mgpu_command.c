@@ -13,6 +13,7 @@ static const struct {
 } commands[] = {
     {"train", mgpu_command_train,
      "train <data> <cfg> [weights] [-gpus 0,1] [-ngpus N] [-seed S] [-clear]\n"
+     "              [-shares 3,1] [-share_device] [-sync_bn] [-reproducible]\n"
      "              [-task classifier|tag|detector] [-max_batches N] [-backup DIR] [-verbose]"},
     {"valid", mgpu_command_valid,
      "valid <data> <cfg> <weights> [-gpus 0,1] [-ngpus N] [-task classifier|tag|detector]\n"
@@ -31,6 +32,7 @@ static void usage(void)
     }
     fprintf(stderr, "       darknet mgpu <Darknet's own command> ... [-gpus 0,1] [-ngpus N] "
                     "[-seed S]\n"
+                    "              [-shares 3,1] [-share_device] [-sync_bn] [-reproducible]\n"
                     "              [-backup DIR] [-list FILE] [-verbose]\n");
 }
 
