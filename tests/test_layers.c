@@ -578,6 +578,53 @@ static void test_first(void **state)
     }
 }
 
+/* A crop layer has no delta either: what reads it still learns. */
+static void test_above_crop(void **state)
+{
+    (void)state;
+    static const char crop[] = "[crop]\ncrop_height=4\ncrop_width=4\n";
+    static const char *const above[] = {
+        "[maxpool]\nsize=2\nstride=2\n"
+        "[convolutional]\nfilters=2\nsize=3\npad=1\nactivation=tanh\n",
+        "[convolutional]\nfilters=3\nsize=3\npad=1\nactivation=tanh\n[route]\nlayers=-1,0\n",
+        "[convolutional]\nfilters=3\nsize=3\npad=1\nactivation=tanh\n[shortcut]\nfrom=0\n",
+        "[shortcut]\nfrom=0\n[convolutional]\nfilters=2\nsize=3\npad=1\nactivation=tanh\n",
+    };
+    for(size_t i = 0; i < sizeof above / sizeof *above; ++i) {
+        char layers[512];
+        snprintf(layers, sizeof layers, "%s%s", crop, above[i]);
+        layer_case c = {.batch = 2, .steps = 1, .h = 5, .w = 6, .c = 3, .layers = layers};
+        network *net = make(&c);
+        all_learned a = learns(net);
+        all_states s = {0};
+        prepare(&c, net, &a);
+        derive(&c, net, &s, &a);
+        for(int k = 0; k < a.n; ++k) {
+            learned *l = a.arrays + k;
+            assert_true(compare(&c, net, &s, l->value, l->gradient, l->n) <= CLOSE);
+        }
+        release(net);
+    }
+}
+
+/* pad=1 keeps the sides of a local layer whose size is odd, as stock counts them. */
+static void test_local_sides(void **state)
+{
+    (void)state;
+    for(int size = 1; size <= 7; size += 2) {
+        for(int stride = 1; stride <= 2; ++stride) {
+            char layers[128];
+            snprintf(layers, sizeof layers, "[local]\nfilters=2\nsize=%d\nstride=%d\npad=1\n",
+                     size, stride);
+            layer_case c = {.batch = 1, .steps = 1, .h = 8, .w = 9, .c = 2, .layers = layers};
+            network *net = make(&c);
+            assert_int_equal(net->layers[0].out_h, 7 / stride + 1);
+            assert_int_equal(net->layers[0].out_w, 8 / stride + 1);
+            release(net);
+        }
+    }
+}
+
 int main(void)
 {
     if(chdir(getenv("MGPU_SCRATCH"))) return 1;
@@ -587,10 +634,11 @@ int main(void)
     fclose(fp);
     gpu_index = -1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients), cmocka_unit_test(test_updates),
-        cmocka_unit_test(test_saving),    cmocka_unit_test(test_sequences),
-        cmocka_unit_test(test_images),    cmocka_unit_test(test_reset),
-        cmocka_unit_test(test_first),
+        cmocka_unit_test(test_gradients),   cmocka_unit_test(test_updates),
+        cmocka_unit_test(test_saving),      cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_images),      cmocka_unit_test(test_reset),
+        cmocka_unit_test(test_first),       cmocka_unit_test(test_above_crop),
+        cmocka_unit_test(test_local_sides),
     };
     return cmocka_run_group_tests_name("layers", tests, 0, 0);
 }
