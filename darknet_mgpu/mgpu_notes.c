@@ -98,6 +98,12 @@ static int not_clipped(const network *net, const layer *l)
            mgpu_layer_kind_of(l)->nnested;
 }
 
+static int own_rate(const network *net, const layer *l)
+{
+    (void)net;
+    return mgpu_layer_kind_of(l)->nnested && l->learning_rate_scale != 1;
+}
+
 static const struct {
     int (*holds)(const network *net, const layer *l);
     const char *text;
@@ -109,6 +115,7 @@ static const struct {
     {spatial_softmax, "spatial= has no effect on host devices: the softmax is over all inputs"},
     {crops_more, "angle=, saturation=, exposure= and shift= have no effect on host devices"},
     {not_updated, "Darknet does not update its scales and biases"},
+    {own_rate, "learning_rate= has no effect: Darknet does not hand it to the layers within"},
     {sgd_in_adam, "learns by momentum SGD in spite of adam=1, as in Darknet"},
     {not_clipped,
      "clip= does not hold for it: Darknet clips the weights of convolutional layers"},

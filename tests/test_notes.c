@@ -55,6 +55,7 @@ static void test_ignored(void **state)
         {"", "[crop]\ncrop_height=4\ncrop_width=4\nangle=3\n" CONV, "layer 0, [crop]: angle="},
         {"", CONV "[batchnorm]\n", "layer 1, [batchnorm]: Darknet does not update"},
         {"adam=1\n", "[local]\nfilters=2\nsize=3\nstride=1\npad=1\n", "in spite of adam=1"},
+        {"", "[rnn]\noutput=3\nlearning_rate=.5\n", "layer 0, [rnn]: learning_rate="},
         {"clip=1\n", "[connected]\noutput=3\n", "layer 0, [connected]: clip="},
     };
     mgpu_options o = mgpu_default_options();
