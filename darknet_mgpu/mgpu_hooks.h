@@ -1,9 +1,11 @@
 /* mgpu_hooks.h: what the semantic patches in patches/ make Darknet call.
- * Included by patched Darknet files, so it needs nothing but darknet.h. */
+ * Included by patched Darknet files, so it needs nothing but darknet.h. What stands in place of
+ * gemm_cpu and of Darknet's loops is declared in the two headers included here. */
 #ifndef MGPU_HOOKS_H
 #define MGPU_HOOKS_H
 
-#include "darknet.h"
+#include "mgpu_loops.h"
+#include "mgpu_products.h"
 
 /* The head of Darknet's functions, called when `net` is a root. They do the
  * whole of that function's work, except mgpu_resize (the replicas' part: Darknet
@@ -45,26 +47,6 @@ int mgpu_uniform(network net, float *x, int rows, int n);
  * and which rows and columns of it are cut off, drawn as mgpu_uniform draws; elsewhere leaves
  * them as they are. */
 void mgpu_crop(layer l, network net, int row, int *flip, int *down, int *right);
-
-/* In place of gemm_cpu's loops; see mgpu_products.h. */
-int mgpu_product(int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
-                 const float *b, int ldb, float beta, float *c, int ldc);
-
-/* In place of Darknet's loops where they return 1; see mgpu_loops.h. */
-int mgpu_im2col(const float *image, int channels, int height, int width, int size, int stride,
-                int pad, float *columns);
-int mgpu_col2im(const float *columns, int channels, int height, int width, int size, int stride,
-                int pad, float *image);
-int mgpu_activate(float *x, int n, ACTIVATION a);
-int mgpu_gradient(const float *x, int n, ACTIVATION a, float *delta);
-int mgpu_mean(const float *x, int batch, int filters, int spatial, float *mean);
-int mgpu_variance(const float *x, const float *mean, int batch, int filters, int spatial,
-                  float *variance);
-int mgpu_mean_delta(const float *delta, const float *variance, int batch, int filters,
-                    int spatial, float *mean_delta);
-int mgpu_variance_delta(const float *x, const float *delta, const float *mean,
-                        const float *variance, int batch, int filters, int spatial,
-                        float *variance_delta);
 
 /* fprintf and printf that say nothing in a thread that builds or runs a replica. */
 int mgpu_fprintf(FILE *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
