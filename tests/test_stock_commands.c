@@ -343,6 +343,7 @@ static void test_refused(void **state)
         {"segmenter train set.data uneven.cfg", "can not be cut into subdivisions=2"},
         {"go train go.cfg '' moves", "backup directory /home/"},
         {"average classifier.cfg", "2 words are missing"},
+        {"rnn train classifier.cfg -file none -backup backup", "Couldn't open file: none"},
     };
     put("uneven.cfg", "[net]\nbatch=9\nsubdivisions=2\nmax_batches=2\n" HEAD
                       "[convolutional]\nfilters=2\nsize=1\n[softmax]\n");
