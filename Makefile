@@ -72,7 +72,8 @@ DARKNET_FLAGS = $(DARKNET_COMMON) -Idarknet_mgpu $(STOCK_FLAGS) \
 MODULE_FLAGS := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC -pthread -ffp-contract=off -fopenmp-simd $(OPTIMIZE)
 MODULE_INCLUDES := $(if $(BLAS_LIBS),-DMGPU_BLAS) -Idarknet_mgpu -isystem build/darknet/include -isystem build/darknet/src
 
-# Objects depend on this file, which changes when the flags do.
+# Objects depend on this file, which changes when the flags do; ours on the patched tree as well,
+# whose headers -MMD leaves out.
 $(OUT)/flags: FORCE
 	@mkdir -p $(OUT)/obj $(OUT)/tests
 	@echo '$(CC) $(DARKNET_FLAGS) $(MODULE_FLAGS) $(BLAS_LIBS)' >$@.tmp
@@ -87,7 +88,7 @@ LIBS = $(BLAS_LIBS) $(DARKNET_LDFLAGS)
 
 variant: $(OUT)/darknet $(OUT)/libdarknet.a $(OUT)/libdarknet.so
 
-$(MODULE_OBJ): $(OUT)/obj/%.o: darknet_mgpu/%.c $(OUT)/flags
+$(MODULE_OBJ): $(OUT)/obj/%.o: darknet_mgpu/%.c $(OUT)/flags build/darknet.stamp
 	@echo 'CC $@'
 	@$(CC) $(MODULE_INCLUDES) $(MODULE_FLAGS) -MMD -MP -c $< -o $@
 
@@ -146,7 +147,7 @@ FAST_TESTS := test_products test_loops test_contract
 TEST_PROGRAMS = $(addprefix $(OUT)/,$(patsubst %.c,%,$(wildcard tests/test_*.c)))
 STOCK_RUN = $(if $(wildcard tests/stock_run.c),build/stock/stock_run)
 
-$(OUT)/tests/%.o: tests/%.c $(OUT)/flags
+$(OUT)/tests/%.o: tests/%.c $(OUT)/flags build/darknet.stamp
 	@echo 'CC $@'
 	@$(CC) -Itests $(MODULE_INCLUDES) $(MODULE_FLAGS) -MMD -MP -c $< -o $@
 

@@ -99,7 +99,7 @@ const char *mgpu_results_absent(const mgpu_dataset *d)
     return asked || access(directory_of(d), F_OK) == 0 ? 0 : directory_of(d);
 }
 
-static int open_file(mgpu_results *r, const mgpu_dataset *d, const char *prefix)
+static int open_results(mgpu_results *r, const mgpu_dataset *d, const char *prefix)
 {
     char path[PATH_MAX];
     const char *class = r->format->per_class ? d->names[r->nfiles] : "";
@@ -130,7 +130,7 @@ mgpu_results *mgpu_results_open(const mgpu_dataset *d, const char *prefix, int c
     r->classes = classes;
     int n = format->per_class ? classes : 1;
     while(r->nfiles < n) {
-        if(open_file(r, d, prefix) == 0) continue;
+        if(open_results(r, d, prefix) == 0) continue;
         for(int i = 0; i < r->nfiles; ++i) fclose(r->files[i]);
         free(r->files);
         free(r);
