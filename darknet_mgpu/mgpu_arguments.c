@@ -27,7 +27,7 @@ static int parse_list(const char *option, const char *text, const char *what, in
     for(;;) {
         unsigned long long value;
         if(parse_number(at, &at, &value) < 0 || (*at && *at != ',')) {
-            return mgpu_fail("%s %s is not a list of %ss; write it like 3,1", option, text,
+            return mgpu_fail("%s %s is not a list of %ss; write it like 1,2", option, text,
                              what);
         }
         if(value < (unsigned)least || value > (unsigned)most) {
@@ -175,7 +175,8 @@ int mgpu_take_arguments(int *argc, char **argv, const mgpu_argument *table, int 
             return -1;
         }
     }
-    argv[ *argc = left] = 0;
+    argv[left] = 0;
+    *argc = left;
     return 0;
 }
 

@@ -44,9 +44,8 @@ static _Thread_local struct {
     const char *reason; /* why the one being loaded is; NULL: it is not */
 } broken;
 
-int mgpu_image_failed(const char *file, const char *reason)
+int mgpu_image_failed(const char *reason)
 {
-    (void)file;
     if(broken.tolerant) broken.reason = reason ? reason : "no reason is known";
     return broken.tolerant;
 }
@@ -133,7 +132,7 @@ static void load_row(mgpu_loader *l, size_t number, int row, data *d)
         if(!broken.reason) break;
         note_broken(l, image);
         free_data(*d);
-        if(i < TRIES) continue;
+        if(i + 1 < TRIES) continue;
         fprintf(stderr, "mgpu: %d images drawn one after the other can not be read\n", TRIES);
         exit(1);
     }
@@ -183,6 +182,7 @@ mgpu_loader *mgpu_loader_make(const mgpu_source *source, int rows, size_t first,
     if(l) l->broken = calloc(source->npaths, 1);
     if(!l || !l->threads || !l->broken) {
         if(l) free(l->threads);
+        if(l) free(l->broken);
         free(l);
         mgpu_fail("no memory to load images");
         return 0;

@@ -62,7 +62,7 @@ int mgpu_flip(void);
 
 /* Before an image that can not be read ends the program: 1 if this thread goes on with a blank
  * one, which mgpu_data.c then loads another for. */
-int mgpu_image_failed(const char *file, const char *reason);
+int mgpu_image_failed(const char *reason);
 
 /* Where this thread keeps why its last image could not be read. */
 const char **mgpu_image_reason(void);

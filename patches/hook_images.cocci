@@ -15,7 +15,7 @@ image load_image_stb(char *file, int channels)
 {
     <...
     if(!pixels){
-+       if(mgpu_image_failed(file, stbi_failure_reason())) return make_image(32, 32, 3);
++       if(mgpu_image_failed(stbi_failure_reason())) return make_image(32, 32, 3);
         ...
     }
     ...>

@@ -343,8 +343,10 @@ int main(void)
     int status = cmocka_run_group_tests_name("contract", tests, 0, 0);
     for(int i = 0; i < 2; ++i) {
         printf("%d arrays compared with stock%s; largest relative difference after one step "
-               "%.1e, of arrays that started at zero %.1e, after more steps %.1e\n",
-               compared[i], i ? ", with -sync_bn" : "", found[i][0], found[i][1], found[i][2]);
+               "%.1e, of arrays that started at zero %.1e",
+               compared[i], i ? ", with -sync_bn" : "", found[i][0], found[i][1]);
+        if(!variant("fast")) printf(", after more steps %.1e", found[i][2]);
+        printf("\n");
     }
     return status;
 }
