@@ -640,10 +640,7 @@ static void test_crop(void **state)
 int main(void)
 {
     if(chdir(getenv("MGPU_SCRATCH"))) return 1;
-    FILE *fp = fopen("tree", "w");
-    if(!fp) return 1;
-    fputs("a -1\nb -1\nc -1\nd 0\ne 0\nf 0\n", fp);
-    fclose(fp);
+    write_tree("tree");
     gpu_index = -1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules),

@@ -345,30 +345,49 @@ static void prepare(const layer_case *c, network *net, const all_learned *a)
     make_truth(c, net);
 }
 
+/* A case's network after `calls` passes forward and backward, each from the state that the one
+ * before left; with what it learns and the state before the last. */
+static network *derived(const layer_case *c, int calls, all_learned *a, all_states *s)
+{
+    network *net = make(c);
+    *a = learns(net);
+    *s = states(net);
+    prepare(c, net, a);
+    for(int i = 0; i < calls; ++i) {
+        if(i) keep(s);
+        derive(c, net, s, a);
+    }
+    return net;
+}
+
+static float *copy(const float *x, int n)
+{
+    return memcpy(malloc(n * sizeof *x), x, n * sizeof *x);
+}
+
+/* The largest differences found, of cases without and with batch normalisation. */
+static double found[2];
+static int compared;
+
 /* Deltas and gradients in the second call, so that recurrent layers start from a state. */
 static void test_gradients(void **state)
 {
     (void)state;
     for(size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         const layer_case *c = cases + i;
-        network *net = make(c);
-        all_learned a = learns(net);
-        all_states s = states(net);
-        prepare(c, net, &a);
-        derive(c, net, &s, &a);
-        keep(&s);
-        derive(c, net, &s, &a);
-        int inputs = net->inputs * net->batch;
-        double worst = compare(c, net, &s, net->input, net->delta, inputs);
-        print_message("%-28s input %.1e", c->name, worst);
+        all_learned a;
+        all_states s;
+        network *net = derived(c, 2, &a, &s);
+        double worst = compare(c, net, &s, net->input, net->delta, net->inputs * net->batch);
         for(int k = 0; k < a.n; ++k) {
             learned *l = a.arrays + k;
             double off = compare(c, net, &s, l->value, l->gradient, l->n);
-            print_message(" %s %.1e", l->name, off);
             if(!(off <= worst)) worst = off;
         }
-        print_message("\n");
-        assert_true(worst <= c->tolerance);
+        compared += a.n + 1;
+        double *most = found + (c->tolerance > CLOSE);
+        if(!(worst <= *most)) *most = worst;
+        if(!(worst <= c->tolerance)) fail_msg("%s: off by %g", c->name, worst);
         free_states(&s);
         release(net);
     }
@@ -380,18 +399,13 @@ static void test_updates(void **state)
     (void)state;
     for(size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         const layer_case *c = cases + i;
-        network *net = make(c);
-        all_learned a = learns(net);
-        all_states s = states(net);
-        prepare(c, net, &a);
-        derive(c, net, &s, &a);
-        keep(&s);
-        derive(c, net, &s, &a);
+        all_learned a;
+        all_states s;
+        network *net = derived(c, 2, &a, &s);
         float *before[48], *gradients[48];
         for(int k = 0; k < a.n; ++k) {
-            size_t bytes = a.arrays[k].n * sizeof(float);
-            before[k] = memcpy(malloc(bytes), a.arrays[k].value, bytes);
-            gradients[k] = memcpy(malloc(bytes), a.arrays[k].gradient, bytes);
+            before[k] = copy(a.arrays[k].value, a.arrays[k].n);
+            gradients[k] = copy(a.arrays[k].gradient, a.arrays[k].n);
         }
         update_network(net);
         for(int k = 0; k < a.n; ++k) {
@@ -554,15 +568,12 @@ static void test_first(void **state)
     (void)state;
     for(size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         const layer_case *c = cases + i;
-        network *net = make(c);
-        all_learned a = learns(net);
-        all_states s = states(net);
-        prepare(c, net, &a);
-        derive(c, net, &s, &a);
+        all_learned a;
+        all_states s;
+        network *net = derived(c, 1, &a, &s);
         float *gradients[48];
         for(int k = 0; k < a.n; ++k) {
-            size_t bytes = a.arrays[k].n * sizeof(float);
-            gradients[k] = memcpy(malloc(bytes), a.arrays[k].gradient, bytes);
+            gradients[k] = copy(a.arrays[k].gradient, a.arrays[k].n);
         }
         free(net->delta);
         net->delta = 0;
@@ -628,10 +639,7 @@ static void test_local_sides(void **state)
 int main(void)
 {
     if(chdir(getenv("MGPU_SCRATCH"))) return 1;
-    FILE *fp = fopen("tree", "w");
-    if(!fp) return 1;
-    fputs("a -1\nb -1\nc -1\nd 0\ne 0\nf 0\n", fp);
-    fclose(fp);
+    write_tree("tree");
     gpu_index = -1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradients),   cmocka_unit_test(test_updates),
@@ -640,5 +648,9 @@ int main(void)
         cmocka_unit_test(test_first),       cmocka_unit_test(test_above_crop),
         cmocka_unit_test(test_local_sides),
     };
-    return cmocka_run_group_tests_name("layers", tests, 0, 0);
+    int status = cmocka_run_group_tests_name("layers", tests, 0, 0);
+    printf("%d arrays compared with finite differences; largest relative difference %.1e, with "
+           "batch normalisation, whose derivative is off by O(1/n), %.1e\n",
+           compared, found[0], found[1]);
+    return status;
 }
