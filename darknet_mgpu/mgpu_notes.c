@@ -87,15 +87,14 @@ static int not_updated(const network *net, const layer *l)
 
 static int sgd_in_adam(const network *net, const layer *l)
 {
-    return net->adam && l->type == LOCAL;
+    return net->adam && mgpu_layer_kind_of(l)->sgd;
 }
 
 static int not_clipped(const network *net, const layer *l)
 {
-    (void)l;
     if(net->clip == 0) return 0;
-    return l->type == CONNECTED || l->type == DECONVOLUTIONAL || l->type == LOCAL ||
-           mgpu_layer_kind_of(l)->nnested;
+    const mgpu_layer_kind *kind = mgpu_layer_kind_of(l);
+    return !kind->clips && (kind->nkinds || kind->nnested) && l->type != BATCHNORM;
 }
 
 static int own_rate(const network *net, const layer *l)

@@ -136,7 +136,7 @@ static mgpu_rule rule_of(const network *root, const mgpu_tensor *t, float rate)
     mgpu_rule rule = {.rate = rate * l->learning_rate_scale / batch,
                       .momentum = root->momentum};
     if(t->kind->decays) rule.decay = -root->decay * batch;
-    if(t->kind->clipped) rule.clip = l->clip;
+    if(mgpu_layer_kind_of(l)->clips && t->kind->decays) rule.clip = l->clip;
     if(!root->adam || mgpu_layer_kind_of(l)->sgd) return rule;
     rule.adam = 1; /* which decays every kind of tensor, and does not average */
     rule.rate = rate * l->learning_rate_scale;

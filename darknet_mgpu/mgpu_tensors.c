@@ -43,7 +43,7 @@ static size_t per_channel(const layer *l)
 static const mgpu_tensor_kind convolutional[] = {
     {LEARNED(biases, bias_updates), .length = per_filter},
     {LEARNED(scales, scale_updates), .length = per_filter, .batch_normalized = 1},
-    {LEARNED(weights, weight_updates), .length = per_filter_weight, .decays = 1, .clipped = 1},
+    {LEARNED(weights, weight_updates), .length = per_filter_weight, .decays = 1},
     {RUNNING(rolling_mean), .length = per_filter},
     {RUNNING(rolling_variance), .length = per_filter},
 };
@@ -54,14 +54,6 @@ static const mgpu_tensor_kind connected[] = {
     {LEARNED(weights, weight_updates), .length = per_connection, .decays = 1},
     {RUNNING(rolling_mean), .length = per_output},
     {RUNNING(rolling_variance), .length = per_output},
-};
-
-static const mgpu_tensor_kind deconvolutional[] = {
-    {LEARNED(biases, bias_updates), .length = per_filter},
-    {LEARNED(scales, scale_updates), .length = per_filter, .batch_normalized = 1},
-    {LEARNED(weights, weight_updates), .length = per_filter_weight, .decays = 1},
-    {RUNNING(rolling_mean), .length = per_filter},
-    {RUNNING(rolling_variance), .length = per_filter},
 };
 
 static const mgpu_tensor_kind local[] = {
@@ -95,7 +87,7 @@ static const mgpu_nested lstm[] = {NESTED(wi), NESTED(wf), NESTED(wo), NESTED(wg
 #define KINDS(a) .nkinds = sizeof(a) / sizeof *(a), .kinds = (a)
 
 static const mgpu_layer_kind layer_kinds[] = {
-    {CONVOLUTIONAL, "convolutional", .resized = 1, KINDS(convolutional)},
+    {CONVOLUTIONAL, "convolutional", .resized = 1, .clips = 1, KINDS(convolutional)},
     {CONNECTED, "connected", KINDS(connected)},
     {MAXPOOL, "maxpool", .resized = 1},
     {AVGPOOL, "avgpool", .resized = 1},
@@ -109,7 +101,7 @@ static const mgpu_layer_kind layer_kinds[] = {
     {LOGXENT, "logistic", .resized = 0},
     {COST, "cost", .resized = 1},
     {YOLO, "yolo", .resized = 1, .gathered = 1},
-    {DECONVOLUTIONAL, "deconvolutional", .resized = 0, KINDS(deconvolutional)},
+    {DECONVOLUTIONAL, "deconvolutional", .resized = 0, KINDS(convolutional)},
     {LOCAL, "local", .sgd = 1, KINDS(local)},
     {BATCHNORM, "batchnorm", .resized = 0, KINDS(batchnorm)},
     {RNN, "rnn", LAYERS(rnn)},

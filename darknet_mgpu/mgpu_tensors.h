@@ -21,7 +21,6 @@ typedef struct {
     int decays;                       /* 1: decays under SGD */
     int fixed;                        /* 1: has a gradient, which Darknet never applies */
     int unsaved;                      /* 1: not in weights files */
-    int clipped;                      /* 1: the cfg's clip holds for it */
 } mgpu_tensor_kind;
 
 /* One field of struct layer that points to a layer within the layer. */
@@ -36,6 +35,7 @@ typedef struct {
     const char *name; /* as a cfg spells it */
     int resized;      /* 1: resize_network can do it */
     int gathered;     /* 1: its outputs are merged into the root even in mid-network */
+    int clips;        /* 1: the cfg's clip= holds for its weights */
     int sgd;          /* 1: learns by SGD even where the cfg says adam=1 */
     int nkinds;
     const mgpu_tensor_kind *kinds;
