@@ -43,7 +43,8 @@ static int check_options(const mgpu_options *o)
         }
         for(int j = 0; j < i && !o->share_device; ++j) {
             if(o->gpus[j] != o->gpus[i]) continue;
-            return mgpu_fail("device %d is listed twice; if that is meant, say share_device",
+            return mgpu_fail("device %d is listed twice; if several replicas are to share it, "
+                             "say share_device",
                              o->gpus[i]);
         }
         if(o->shares && o->shares[i] < 1) {

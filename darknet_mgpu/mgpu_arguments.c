@@ -185,14 +185,6 @@ int mgpu_choose_devices(mgpu_list *devices, int ngpus, const mgpu_list *shares, 
     if(ngpus && devices->n) return mgpu_fail("-gpus and -ngpus exclude each other");
     for(int i = 0; i < ngpus; ++i) devices->values[i] = i;
     if(ngpus) devices->n = ngpus;
-    for(int i = 0; i < devices->n && !o->share_device; ++i) {
-        for(int j = 0; j < i; ++j) {
-            if(devices->values[i] != devices->values[j]) continue;
-            return mgpu_fail("-gpus: device %d is listed twice; if several replicas are to "
-                             "share it, say -share_device",
-                             devices->values[i]);
-        }
-    }
     if(shares && shares->n && shares->n != devices->n) {
         return mgpu_fail("-shares has %d of them for %d devices; one for each of -gpus is "
                          "needed",

@@ -51,8 +51,7 @@ int mgpu_parse_shares(const char *text, mgpu_list *shares);
 /* Sets o->gpus and o->ngpus from -gpus (points into *devices), or -ngpus (0..ngpus-1,
  * written to *devices), or neither (one per core); and o->shares from -shares (points into
  * *shares; NULL: there is no such option). Returns 0, or -1 with mgpu_error() if both were
- * given, if a device is listed twice and o->share_device does not allow it, or if there are
- * not as many shares as devices. */
+ * given, or if there are not as many shares as devices. */
 int mgpu_choose_devices(mgpu_list *devices, int ngpus, const mgpu_list *shares,
                         mgpu_options *o);
 

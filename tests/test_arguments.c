@@ -168,7 +168,7 @@ static void test_choice(void **state)
 {
     (void)state;
     mgpu_list d = {{5, 2}, 2}, shares = {{3, 1}, 2};
-    mgpu_options o = {.share_device = 0};
+    mgpu_options o;
     assert_int_equal(mgpu_choose_devices(&d, 0, &shares, &o), 0);
     assert_int_equal(o.ngpus, 2);
     assert_int_equal(o.gpus[0], 5);
@@ -185,11 +185,6 @@ static void test_choice(void **state)
     assert_int_equal(mgpu_choose_devices(&d, 0, 0, &o), 0);
     assert_int_equal(o.ngpus, 0);
     assert_int_equal(mgpu_choose_devices(&d, 0, &shares, &o), -1);
-    mgpu_list twice = {{1, 0, 1}, 3};
-    assert_int_equal(mgpu_choose_devices(&twice, 0, 0, &o), -1);
-    assert_non_null(strstr(mgpu_error(), "device 1 is listed twice"));
-    o.share_device = 1;
-    assert_int_equal(mgpu_choose_devices(&twice, 0, 0, &o), 0);
 }
 
 int main(void)
