@@ -218,6 +218,23 @@ static void test_rnn(void **state)
     assert_int_equal(run("grep \"'rnn generate' does not train\" said"), 0);
 }
 
+/* The detectors of the first yolo, which end in [detection]. */
+static void test_grids(void **state)
+{
+    (void)state;
+    static const char net[] = "[net]\nbatch=8\nsubdivisions=4\nmax_batches=4\n" HEAD CONV
+                              "[connected]\noutput=108\nactivation=linear\n"
+                              "[detection]\nclasses=2\ncoords=4\nrescore=1\nside=3\nnum=2\n"
+                              "softmax=0\nsqrt=1\njitter=.1\nobject_scale=1\n"
+                              "noobject_scale=.5\nclass_scale=1\ncoord_scale=5\n";
+    put("yolo.cfg", net);
+    put("coco.cfg", net);
+    same_for_any_devices("yolo train yolo.cfg -backup backup -list set.list", "_final");
+    assert_non_null(strstr(out, " 32 images\n"));
+    same_for_any_devices("coco train coco.cfg -backup backup -list set.list", "_final");
+    assert_non_null(strstr(out, " 32 images\n"));
+}
+
 /* Commands that save, and look for images, where nobody else has a directory. */
 static void test_tag(void **state)
 {
@@ -369,10 +386,10 @@ int main(void)
         cmocka_unit_test(test_classifier),   cmocka_unit_test(test_detector),
         cmocka_unit_test(test_random_sizes), cmocka_unit_test(test_regressor),
         cmocka_unit_test(test_segmenter),    cmocka_unit_test(test_tag),
-        cmocka_unit_test(test_super),        cmocka_unit_test(test_go),
-        cmocka_unit_test(test_isegmenter),   cmocka_unit_test(test_rnn),
-        cmocka_unit_test(test_cifar),        cmocka_unit_test(test_on_one),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_grids),        cmocka_unit_test(test_super),
+        cmocka_unit_test(test_go),           cmocka_unit_test(test_isegmenter),
+        cmocka_unit_test(test_rnn),          cmocka_unit_test(test_cifar),
+        cmocka_unit_test(test_on_one),       cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests_name("stock commands", tests, setup, 0);
 }
