@@ -2,6 +2,7 @@
 #include "mgpu.h"
 #include "mgpu_cfg.h"
 #include "mgpu_checkpoint.h"
+#include "mgpu_device.h"
 #include "mgpu_error.h"
 #include "mgpu_notes.h"
 #include "mgpu_random.h"
@@ -30,16 +31,22 @@ mgpu_options mgpu_default_options(void)
     return (mgpu_options){.cpu_merge = 1, .cpu_relocation = 1, .seed = 1};
 }
 
-static int check_options(const mgpu_options *o)
+/* The kind of the devices that are asked for. */
+static const mgpu_device *kind_of(const mgpu_options *o)
 {
-    if(o->ngpus < 0 || o->ngpus > MGPU_HOST_DEVICES || (o->ngpus && !o->gpus)) {
-        return mgpu_fail("%d devices asked for; 1 to %d are possible", o->ngpus,
-                         MGPU_HOST_DEVICES);
-    }
+#ifdef GPU
+    if(!o->nogpu) return &mgpu_cuda_device;
+#endif
+    (void)o;
+    return &mgpu_host_device;
+}
+
+static int check_ids(const mgpu_device *kind, int count, const mgpu_options *o)
+{
     for(int i = 0; i < o->ngpus; ++i) {
-        if(o->gpus[i] < 0 || o->gpus[i] >= MGPU_HOST_DEVICES) {
-            return mgpu_fail("there is no device %d; host devices are 0..%d", o->gpus[i],
-                             MGPU_HOST_DEVICES - 1);
+        if(o->gpus[i] < 0 || o->gpus[i] >= count) {
+            return mgpu_fail("there is no device %d; %s devices are 0..%d", o->gpus[i],
+                             kind->name, count - 1);
         }
         for(int j = 0; j < i && !o->share_device; ++j) {
             if(o->gpus[j] != o->gpus[i]) continue;
@@ -52,34 +59,60 @@ static int check_options(const mgpu_options *o)
                              o->shares[i]);
         }
     }
-    if(o->shares && !o->ngpus) return mgpu_fail("shares need a list of devices");
-    if(!o->cpu_merge || !o->cpu_relocation) {
-        return mgpu_fail(
-            "cpu_merge=0 and cpu_relocation=0 need CUDA devices, which this module "
-            "does not support yet; use 1");
+    return 0;
+}
+
+static int check_options(const mgpu_device *kind, int count, const mgpu_options *o)
+{
+    if(o->ngpus < 0 || o->ngpus > MGPU_HOST_DEVICES || (o->ngpus && !o->gpus)) {
+        return mgpu_fail("%d devices asked for; 1 to %d are possible", o->ngpus,
+                         MGPU_HOST_DEVICES);
     }
+    if(check_ids(kind, count, o) < 0) return -1;
+    if(o->shares && !o->ngpus) return mgpu_fail("shares need a list of devices");
+    if((!o->cpu_merge || !o->cpu_relocation) && !kind->update) {
+        return mgpu_fail("cpu_merge=0 and cpu_relocation=0 need CUDA devices; %s devices share "
+                         "the root's memory: use 1",
+                         kind->name);
+    }
+    return 0;
+}
+
+/* Lists all devices in `all`, on the host one per core. */
+static void list_all(const mgpu_device *kind, int count, mgpu_options *o, int *all)
+{
+    if(kind == &mgpu_host_device) count = mgpu_cores();
+    o->ngpus = count < MGPU_HOST_DEVICES ? count : MGPU_HOST_DEVICES;
+    for(int i = 0; i < o->ngpus; ++i) all[i] = i;
+    o->gpus = all;
+}
+
+static network *make_root(char *cfg, const mgpu_device *kind, const mgpu_options *o)
+{
+    mgpu_srand((unsigned int)(o->seed ^ o->seed >> 32));
+    mgpu_least_rows(o->predicts ? o->ngpus : 0);
+#ifdef GPU
+    cuda_set_device(o->cpu_relocation ? -1 : o->gpus[0]); /* where Darknet builds the root */
+#endif
+    network *root = parse_network_cfg(cfg);
+    mgpu_least_rows(0);
+    if(mgpu_root_make(root, cfg, kind, o) == 0) return root;
+    mgpu_replica_free_rest(root);
+    free_network(root);
     return 0;
 }
 
 network *mgpu_load_network(char *cfg, char *weights, int clear, const mgpu_options *o)
 {
     mgpu_options options = o ? *o : mgpu_default_options();
-    int all[MGPU_HOST_DEVICES];
-    if(check_options(&options) < 0 || mgpu_check_cfg(cfg) < 0) return 0;
-    if(options.ngpus == 0) {
-        options.ngpus = mgpu_cores() < MGPU_HOST_DEVICES ? mgpu_cores() : MGPU_HOST_DEVICES;
-        for(int i = 0; i < options.ngpus; ++i) all[i] = i;
-        options.gpus = all;
-    }
-    mgpu_srand((unsigned int)(options.seed ^ options.seed >> 32));
-    mgpu_least_rows(options.predicts ? options.ngpus : 0);
-    network *root = parse_network_cfg(cfg);
-    mgpu_least_rows(0);
-    if(mgpu_root_make(root, cfg, &options) < 0) {
-        mgpu_replica_free_rest(root);
-        free_network(root);
+    const mgpu_device *kind = kind_of(&options);
+    int all[MGPU_HOST_DEVICES], count = kind->count();
+    if(count == 0 || check_options(kind, count, &options) < 0 || mgpu_check_cfg(cfg) < 0) {
         return 0;
     }
+    if(options.ngpus == 0) list_all(kind, count, &options, all);
+    network *root = make_root(cfg, kind, &options);
+    if(!root) return 0;
     mgpu_say_notes(root, options.predicts);
     if(load_checked(root, weights, clear) < 0) {
         free_network(root);

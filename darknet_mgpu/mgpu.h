@@ -29,7 +29,11 @@ typedef struct {
     int sync_bn;        /* 1: batch normalisation sees all of a mini-batch that is cut */
     int reproducible;   /* 1: the same bytes for any number of devices, see below */
     int verbose;        /* 1: detection layers print their line, one a mini-batch */
-    int predicts;       /* 1: only to predict: a mini-batch gets a row per device or more */
+    int profile;        /* 1: where the time of training went is printed when it is freed */
+    int nogpu;          /* 1: host devices, in a build with CUDA too */
+    int deterministic;  /* 1: cuDNN sums in the same order in every run */
+    int tf32;     /* 1: products and convolutions may be rounded to TF32 on CUDA devices */
+    int predicts; /* 1: only to predict: a mini-batch gets a row per device or more */
     unsigned long long seed; /* of the initial weights and of dropout */
 } mgpu_options;
 

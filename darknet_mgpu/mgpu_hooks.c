@@ -49,6 +49,13 @@ float *mgpu_predict(network *net, float *input)
     return 0;
 }
 
+void mgpu_updating(network *net)
+{
+    if(!net->replicas) return;
+    mgpu_settle(net);
+    mgpu_root_changed(net);
+}
+
 typedef struct {
     mgpu *m;
     int w, h;
@@ -65,14 +72,24 @@ void mgpu_resize(network *net, int w, int h)
     mgpu *m = net->mgpu;
     resize_job job = {m, w, h};
     mgpu_unselect(m);
-    mgpu_workers_run(m->workers, resize_replica, &job);
+    if(mgpu_workers_run(m->workers, resize_replica, &job) == 0) return;
+    m->broken = 1; /* the next call says so */
+    mgpu_say_error();
 }
 
 void mgpu_loading_weights(network *net, const char *file, int start, int cutoff)
 {
-    if(mgpu_check_weights(net, file, start, cutoff) >= 0) return;
-    fprintf(stderr, "%s\n", mgpu_error());
-    exit(1);
+    if(mgpu_check_weights(net, file, start, cutoff) < 0) {
+        fprintf(stderr, "%s\n", mgpu_error());
+        exit(1);
+    }
+    mgpu_settle(net);
+    mgpu_root_changed(net);
+}
+
+void mgpu_settle(network *net)
+{
+    if(net->replicas && mgpu_root_settle(net) < 0) mgpu_say_error();
 }
 
 void mgpu_free(network *net)

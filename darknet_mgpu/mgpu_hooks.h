@@ -20,9 +20,21 @@ void mgpu_free(network *net);
  * status 1 and a reason if the file does not fit them. */
 void mgpu_loading_weights(network *net, const char *file, int start, int cutoff);
 
+/* Before a root is saved or runs by itself: brings its arrays up to what the devices have.
+ * Without effect on other networks. */
+void mgpu_settle(network *net);
+
+/* Before a root updates itself: settles it; the devices then take its weights. */
+void mgpu_updating(network *net);
+
 /* After the [net] section was read: a replica that is being built gets its own
  * number of rows. */
 void mgpu_parsed_options(network *net);
+
+/* Before a layer's forward pass and after its backward pass; net.index is its place. In a
+ * replica: has the device wait for the layer's weights, and its gradient is on its way. */
+void mgpu_layer_begins(network net);
+void mgpu_layer_ends(network net);
 
 /* In batch normalisation's forward pass in training. In a replica: notes l.mean
  * and l.variance (l.out_c floats each) for the root and returns 1; elsewhere

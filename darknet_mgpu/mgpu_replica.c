@@ -1,8 +1,10 @@
 /* mgpu_replica.c: a network on one device, beside the root whose weights it uses. */
 #include "mgpu_replica.h"
+#include "mgpu_device.h"
 #include "mgpu_error.h"
 #include "mgpu_hooks.h"
 #include "mgpu_random.h"
+#include "mgpu_workers.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -67,32 +69,104 @@ int mgpu_printf(const char *format, ...)
     return n;
 }
 
+/* The replica that `net` is of; NULL: it is a root or a plain network. */
+static mgpu_replica *replica_of(const network *net)
+{
+    return net->replicas ? 0 : net->mgpu;
+}
+
+void mgpu_layer_begins(network net)
+{
+    mgpu_replica *r = replica_of(&net);
+    if(!r) return;
+    r->phase = "forward pass";
+    r->layer = net.index;
+    const mgpu_bucket *buckets = r->shared->buckets;
+    for(; r->unready && buckets[r->unready - 1].layer <= net.index; --r->unready) {
+        r->shared->kind->ready(r, r->unready - 1);
+    }
+}
+
+void mgpu_layer_ends(network net)
+{
+    mgpu_replica *r = replica_of(&net);
+    if(!r) return;
+    r->phase = "backward pass";
+    r->layer = net.index;
+    mgpu_replica_complete(r, net.index);
+}
+
+void mgpu_replica_complete(mgpu_replica *r, int layer)
+{
+    const mgpu_shared *s = r->shared;
+    if(!r->complete || r->completed == s->nbuckets) return;
+    int before = r->completed;
+    while(r->completed < s->nbuckets && layer <= s->buckets[r->completed].layer) {
+        r->complete(r, r->completed++);
+    }
+    if(r->completed > before) mgpu_job_reach(MGPU_GRADIENTS, r->completed);
+}
+
+/* Two arrays of a layer with a number for each channel, where its network runs. */
+typedef struct {
+    float *a, *b;
+} pair;
+
+static pair moments(const layer *l, const network *net)
+{
+#ifdef GPU
+    if(net->gpu_index >= 0) return (pair){l->mean_gpu, l->variance_gpu};
+#endif
+    (void)net;
+    return (pair){l->mean, l->variance};
+}
+
+static pair deltas(const layer *l, const network *net)
+{
+#ifdef GPU
+    if(net->gpu_index >= 0) return (pair){l->mean_delta_gpu, l->variance_delta_gpu};
+#endif
+    (void)net;
+    return (pair){l->mean_delta, l->variance_delta};
+}
+
 int mgpu_log_statistics(layer l, network net)
 {
-    const mgpu_replica *r = net.mgpu;
-    if(!r || net.replicas) return 0;
-    size_t bytes = l.out_c * sizeof(float);
+    mgpu_replica *r = replica_of(&net);
+    if(!r) return 0;
     size_t mean = l.rolling_mean - r->shared->running;
+    size_t variance = l.rolling_variance - r->shared->running;
     float *log = r->log + r->logged[mean / MGPU_ALIGN]++ * r->shared->layout->running;
-    memcpy(log + mean, l.mean, bytes);
-    memcpy(log + (l.rolling_variance - r->shared->running), l.variance, bytes);
+    pair from = moments(&l, &net);
+    mgpu_replica_fetch(r, log + mean, from.a, l.out_c);
+    mgpu_replica_fetch(r, log + variance, from.b, l.out_c);
     return 1;
+}
+
+/* Has the other parts' numbers join the layer's own. */
+static void pool(layer l, network net, pair of,
+                 void (*meet)(mgpu_sync *, int, int, float *, float *, size_t))
+{
+    mgpu_replica *r = replica_of(&net);
+    if(!r || !r->sync) return;
+    float a[l.out_c], b[l.out_c];
+    mgpu_replica_fetch(r, a, of.a, l.out_c);
+    mgpu_replica_fetch(r, b, of.b, l.out_c);
+    if(r->shared->kind->finish) r->shared->kind->finish(r);
+    meet(r->sync, r->part, l.batch * l.out_w * l.out_h, a, b, l.out_c);
+    mgpu_replica_store(r, of.a, a, l.out_c);
+    mgpu_replica_store(r, of.b, b, l.out_c);
+    if(r->shared->kind->finish) r->shared->kind->finish(r);
 }
 
 void mgpu_pool_statistics(layer l, network net)
 {
-    const mgpu_replica *r = net.mgpu;
-    if(!r || net.replicas || !r->sync) return;
-    mgpu_sync_moments(r->sync, r->part, l.batch * l.out_w * l.out_h, l.mean, l.variance,
-                      l.out_c);
+    pool(l, net, moments(&l, &net), mgpu_sync_moments);
 }
 
 void mgpu_pool_deltas(layer l, network net)
 {
-    const mgpu_replica *r = net.mgpu;
-    if(!r || net.replicas || !r->sync) return;
-    mgpu_sync_sums(r->sync, r->part, l.batch * l.out_w * l.out_h, l.mean_delta,
-                   l.variance_delta, l.out_c);
+    pool(l, net, deltas(&l, &net), mgpu_sync_sums);
 }
 
 int mgpu_replica_row(const mgpu_replica *r, int i)
@@ -112,8 +186,8 @@ static void begin_row(const mgpu_replica *r, network net, int i)
 
 void mgpu_crop(layer l, network net, int row, int *flip, int *down, int *right)
 {
-    const mgpu_replica *r = net.mgpu;
-    if(!r || net.replicas || !net.train) return;
+    const mgpu_replica *r = replica_of(&net);
+    if(!r || !net.train) return;
     begin_row(r, net, row);
     *flip = l.flip && mgpu_rand() % 2;
     *down = mgpu_rand() % (l.h - l.out_h + 1);
@@ -123,14 +197,32 @@ void mgpu_crop(layer l, network net, int row, int *flip, int *down, int *right)
 
 int mgpu_uniform(network net, float *x, int rows, int n)
 {
-    const mgpu_replica *r = net.mgpu;
-    if(!r || net.replicas) return 0;
+    const mgpu_replica *r = replica_of(&net);
+    if(!r) return 0;
     for(int i = 0; i < rows; ++i) {
         begin_row(r, net, i);
         mgpu_random_uniform(x + (size_t)i * n, n);
     }
     mgpu_random_end();
     return 1;
+}
+
+void mgpu_replica_fetch(mgpu_replica *r, float *host, const float *device, size_t n)
+{
+    if(r->shared->kind->fetch) {
+        r->shared->kind->fetch(r, host, device, n);
+    } else {
+        memcpy(host, device, n * sizeof *host);
+    }
+}
+
+void mgpu_replica_store(mgpu_replica *r, float *device, const float *host, size_t n)
+{
+    if(r->shared->kind->store) {
+        r->shared->kind->store(r, device, host, n);
+    } else {
+        memcpy(device, host, n * sizeof *host);
+    }
 }
 
 static void move_into(float **field, float *arena, size_t length, int keep)
@@ -237,8 +329,10 @@ int mgpu_replica_fit(mgpu_replica *r, int rows)
 {
     if(rows <= r->capacity) return 0;
     mgpu_replica_free(r);
+    r->phase = "building";
     r->net = build(r, rows);
     if(!r->net) return -1;
+    if(r->shared->kind->attach) r->shared->kind->attach(r, r->net);
     r->capacity = rows;
     network *root = r->shared->root;
     if(r->net->w != root->w || r->net->h != root->h) mgpu_replica_resize(r, root->w, root->h);
@@ -269,6 +363,7 @@ void mgpu_replica_resize(mgpu_replica *r, int w, int h)
 void mgpu_replica_free(mgpu_replica *r)
 {
     if(!r->net) return;
+    if(r->shared->kind->detach) r->shared->kind->detach(r, r->net);
     mgpu_replica_detach(r->net, r->shared->layout);
     mgpu_replica_free_rest(r->net);
     free_network(r->net);

@@ -3,22 +3,35 @@
 #define MGPU_REPLICA_H
 
 #include "mgpu_lines.h"
+#include "mgpu_profile.h"
 #include "mgpu_sync.h"
 #include "mgpu_tensors.h"
+
+typedef struct mgpu_device mgpu_device; /* mgpu_device.h */
+typedef struct mgpu_replica mgpu_replica;
 
 /* What all replicas of one root share. */
 typedef struct {
     const char *cfg;
     network *root;
     const mgpu_layout *layout;
+    const mgpu_device *kind; /* of all its devices */
     unsigned long long seed; /* of what layers draw */
-    float *weights;          /* the root's arena W, which host replicas read in place */
-    float *running;          /* the root's arena R, likewise */
+    int nbuckets;
+    mgpu_bucket *buckets;
+    int on_device; /* 1: the devices update themselves */
+    int joined;    /* 1: they can add up their gradients by kind->reduce */
+
+    /* The root's arenas W, U, m and v (NULL under SGD) and R. Host replicas read W and R in
+     * place; under on_device W, U, m and v are the devices', and these follow on demand. */
+    float *weights, *updates, *moments[2], *running;
 } mgpu_shared;
 
-typedef struct {
+struct mgpu_replica {
     const mgpu_shared *shared;
+    int number;       /* among the replicas */
     int device;       /* its id */
+    void *place;      /* what it has there, the kind's own; NULL: not opened, or nothing */
     int capacity;     /* sequences that `net` was built for; 0: not built yet */
     network *net;     /* Darknet's network; its activations are its own */
     float *gradients; /* arena of layout->learned floats; zero when an update begins */
@@ -29,12 +42,33 @@ typedef struct {
     int *logged;
     mgpu_sync *sync; /* NULL: no other replica has rows of the running slice's mini-batch */
     int part;        /* there */
-} mgpu_replica;
+
+    const char *phase; /* what it does now, for messages: "forward pass", ... */
+    int layer;         /* at which layer */
+
+    /* Where a device copies: 1 if the root's weights or running statistics are to be brought
+     * there before it runs; and the buckets below `unready` are still to be waited for. */
+    int stale_weights, stale_statistics, unready;
+    /* What is done with each bucket when the backward pass is through with it (NULL: nothing,
+     * as more of the replica's slices follow), and with how many it was done. */
+    void (*complete)(mgpu_replica *r, int bucket);
+    int completed;
+
+    mgpu_profile profile;
+};
 
 /* Builds r->net anew if it has fewer than `rows` sequences (rows times time steps), at the
  * root's width and height; `gradients`, kept, is where its layers add up. Runs in the replica's
  * own thread. Draws and prints nothing. Returns 0, or -1 with mgpu_error(). */
 int mgpu_replica_fit(mgpu_replica *r, int rows);
+
+/* Calls r->complete for the buckets that the backward pass was through with when it was
+ * through with `layer`, and counts them for the other workers (MGPU_GRADIENTS). */
+void mgpu_replica_complete(mgpu_replica *r, int layer);
+
+/* Begin to copy n floats between the host and where r runs; see mgpu_device.h. */
+void mgpu_replica_fetch(mgpu_replica *r, float *host, const float *device, size_t n);
+void mgpu_replica_store(mgpu_replica *r, float *device, const float *host, size_t n);
 
 /* Makes r->net run `rows` (at most its capacity) sequences from now on. */
 void mgpu_replica_set_rows(mgpu_replica *r, int rows);

@@ -5,9 +5,14 @@
  *     rows -> plan -> scatter -> run -> merge -> update -> publish
  *                     (per replica, in parallel)   (root)
  *
- * Publishing is nothing here: replicas on the host read the root's weights in place.
+ * Where devices have memory of their own (mgpu_device.h), layers' gradients are on their way to
+ * the host, and are added up there, while earlier layers are still in their backward pass; the
+ * weights are updated when all devices are through, so that one that fails spoils nothing, and
+ * published in the order in which the next forward pass needs them. Publishing is nothing on
+ * the host, where replicas read the root's weights in place.
  */
 #include "mgpu_step.h"
+#include "mgpu_device.h"
 #include "mgpu_error.h"
 #include "mgpu_hooks.h"
 #include "mgpu_statistics.h"
@@ -34,8 +39,25 @@ static void scatter(const mgpu *m, const mgpu_slice *s, network *net)
     }
 }
 
+/* The gathered layers' outputs, where Darknet has left them on the device. */
+static void pull_outputs(const mgpu *m, mgpu_replica *r)
+{
+#ifdef GPU
+    if(r->net->gpu_index < 0) return;
+    for(int i = 0; i < m->ngathered; ++i) {
+        layer *l = r->net->layers + m->gathered[i];
+        mgpu_replica_fetch(r, l->output, l->output_gpu, (size_t)l->batch * l->outputs);
+    }
+    m->shared.kind->finish(r);
+#else
+    (void)m;
+    (void)r;
+#endif
+}
+
 static void gather(const mgpu *m, const mgpu_slice *s, const network *net)
 {
+    pull_outputs(m, m->replicas + s->replica);
     for(int i = 0; i < m->ngathered; ++i) {
         const layer *from = net->layers + m->gathered[i],
                     *to = m->root->layers + m->gathered[i];
@@ -58,17 +80,30 @@ static void follow_root(const mgpu *m, network *net)
     }
 }
 
+/* With -profile the time of a pass is that of the device, not of its commands. */
+static void end_pass(mgpu_replica *r, mgpu_phase phase, double began)
+{
+    if(r->profile.on && r->shared->kind->finish) r->shared->kind->finish(r);
+    mgpu_profile_end(&r->profile, phase, began);
+}
+
 static void forward_backward(const mgpu *m, const mgpu_slice *s, network *net)
 {
+    mgpu_replica *r = m->replicas + s->replica;
     int train = m->rows.y != 0;
     float *truth = net->truth;
     follow_root(m, net);
     *net->seen = *m->root->seen + (size_t)(s->minibatch + 1) * m->root->batch;
     net->train = train;
     if(!train) net->truth = 0;
+    double began = mgpu_profile_begin(&r->profile);
     forward_network(net);
     net->truth = truth;
-    if(train) backward_network(net);
+    end_pass(r, MGPU_FORWARD, began);
+    if(!train) return;
+    began = mgpu_profile_begin(&r->profile);
+    backward_network(net);
+    end_pass(r, MGPU_BACKWARD, began);
 }
 
 static void run_slice(mgpu *m, int i)
@@ -92,25 +127,79 @@ static void run_slice(mgpu *m, int i)
     if(s->minibatch == m->minibatches - 1) gather(m, s, r->net);
 }
 
+/* The last slice within from..to that is `worker`'s; -1: none. */
+static int last_slice(const mgpu *m, int worker, int from, int to)
+{
+    for(int i = to - 1; i >= from; --i) {
+        if(m->slices[i].replica == worker) return i;
+    }
+    return -1;
+}
+
+/* Brings what the device does not have yet of what it is to run with. */
+static void bring(const mgpu *m, mgpu_replica *r)
+{
+    const mgpu_device *kind = m->shared.kind;
+    if(!kind->publish) return;
+    double began = mgpu_profile_begin(&r->profile);
+    if(r->stale_weights && m->shared.on_device) {
+        kind->push(r);
+    } else if(r->stale_weights) {
+        for(int b = m->shared.nbuckets - 1; b >= 0; --b) kind->publish(r, b);
+        r->unready = m->shared.nbuckets;
+    }
+    if(r->stale_statistics && !m->rows.y) {
+        kind->statistics(r);
+        r->stale_statistics = 0;
+    }
+    r->stale_weights = 0;
+    mgpu_profile_end(&r->profile, MGPU_PUBLISH, began);
+}
+
+/* Adds up the gradients that are on their way here, each layer's when the last is there, into
+ * the first's; each worker does a part of each bucket. Not with `reproducible`, which adds them
+ * to U one by one. */
+static void merge_landing(mgpu *m, mgpu_replica *r)
+{
+    for(int b = 0; b < m->shared.nbuckets; ++b) {
+        const mgpu_bucket *bucket = m->shared.buckets + b;
+        mgpu_job_await(MGPU_GRADIENTS, b + 1, m->merging, m->nmerging);
+        for(int i = 0; i < m->nmerging; ++i) {
+            m->shared.kind->landed(m->replicas + m->merging[i], b);
+        }
+        if(m->reproducible || m->nmerged < 2) continue;
+        double began = mgpu_profile_begin(&r->profile);
+        size_t from, to;
+        mgpu_part(bucket->to - bucket->from, r->number, m->n, &from, &to);
+        mgpu_merge_range(m->merged[0], m->merged + 1, m->nmerged - 1, bucket->from + from,
+                         bucket->from + to);
+        mgpu_profile_end(&r->profile, MGPU_MERGE, began);
+    }
+}
+
 static void run_slices(void *arg, int worker)
 {
     mgpu *m = arg;
-    for(int i = m->from; i < m->to; ++i) {
+    mgpu_replica *r = m->replicas + worker;
+    const mgpu_device *kind = m->shared.kind;
+    int last = last_slice(m, worker, m->from, m->to);
+    r->complete = 0;
+    r->completed = 0;
+    if(last >= 0) bring(m, r);
+    for(int i = m->from; i <= last; ++i) {
+        if(i == last) r->complete = m->complete;
         if(m->slices[i].replica == worker) run_slice(m, i);
     }
+    if(m->complete && m->complete == kind->reduce) r->complete = m->complete; /* by all */
+    mgpu_replica_complete(r, 0);
+    if(m->complete && m->complete == kind->collect) merge_landing(m, r);
 }
 
 /* ---- merge and update: over ranges of the arenas, by all workers ---- */
 
-static void reduce_part(void *arg, int worker)
+static void update_range(const mgpu *m, size_t from, size_t to, float *const *merged, int n)
 {
-    mgpu *m = arg;
-    size_t from, to;
-    mgpu_part(m->layout.learned, worker, m->n, &from, &to);
-    if(!m->update) {
-        mgpu_merge_range(m->updates, m->merged, m->nmerged, from, to);
-        return;
-    }
+    const mgpu_shared *s = &m->shared;
     for(int i = 0; i < m->layout.n; ++i) {
         const mgpu_tensor *t = m->layout.tensors + i;
         if(t->kind->running) continue;
@@ -118,14 +207,114 @@ static void reduce_part(void *arg, int worker)
         size_t b = t->offset + t->length < to ? t->offset + t->length : to;
         if(a >= b) continue;
         if(t->kind->fixed) {
-            mgpu_merge_range(m->updates, m->merged, m->nmerged, a, b);
+            mgpu_merge_range(s->updates, merged, n, a, b);
         } else if(m->rules[i].adam) {
-            mgpu_adam_range(m->weights, m->updates, m->moments[0], m->moments[1], m->merged,
-                            m->nmerged, a, b, m->rules[i]);
+            mgpu_adam_range(s->weights, s->updates, s->moments[0], s->moments[1], merged, n, a,
+                            b, m->rules[i]);
         } else {
-            mgpu_update_range(m->weights, m->updates, m->merged, m->nmerged, a, b, m->rules[i]);
+            mgpu_update_range(s->weights, s->updates, merged, n, a, b, m->rules[i]);
         }
     }
+}
+
+static void reduce_range(mgpu *m, mgpu_replica *r, size_t from, size_t to)
+{
+    int n = m->nmerged;
+    if(r->profile.on || !m->update) { /* else in one pass */
+        double began = mgpu_profile_begin(&r->profile);
+        mgpu_merge_range(m->shared.updates, m->merged, n, from, to);
+        mgpu_profile_end(&r->profile, MGPU_MERGE, began);
+        n = 0;
+    }
+    if(!m->update) return;
+    double began = mgpu_profile_begin(&r->profile);
+    update_range(m, from, to, m->merged, n);
+    mgpu_profile_end(&r->profile, MGPU_UPDATE, began);
+}
+
+/* Begins to bring the updated weights to a device that has rows; to another, before it runs. */
+static void publish(mgpu *m, mgpu_replica *r)
+{
+    int nbuckets = m->shared.nbuckets;
+    r->stale_weights = last_slice(m, r->number, 0, m->nslices) < 0;
+    if(r->stale_weights) return;
+    for(int b = nbuckets - 1; b >= 0; --b) {
+        mgpu_job_await(MGPU_MERGED, nbuckets - b, 0, 0);
+        double began = mgpu_profile_begin(&r->profile);
+        m->shared.kind->publish(r, b);
+        mgpu_profile_end(&r->profile, MGPU_PUBLISH, began);
+    }
+    r->unready = nbuckets;
+}
+
+/* Where the root is updated on the host. */
+static void reduce_part(void *arg, int worker)
+{
+    mgpu *m = arg;
+    mgpu_replica *r = m->replicas + worker;
+    size_t from, to;
+    if(!m->shared.kind->publish) {
+        mgpu_part(m->layout.learned, worker, m->n, &from, &to);
+        reduce_range(m, r, from, to);
+        return;
+    }
+    for(int b = m->shared.nbuckets - 1; b >= 0; --b) { /* as the next forward pass needs them */
+        const mgpu_bucket *bucket = m->shared.buckets + b;
+        mgpu_part(bucket->to - bucket->from, worker, m->n, &from, &to);
+        reduce_range(m, r, bucket->from + from, bucket->from + to);
+        mgpu_job_reach(MGPU_MERGED, m->shared.nbuckets - b);
+    }
+    if(m->update) publish(m, r);
+}
+
+/* Where devices update themselves: each adds all gradients to its own U. */
+static void merge_on_device(void *arg, int worker)
+{
+    mgpu *m = arg;
+    mgpu_replica *r = m->replicas + worker, *from[m->n];
+    const mgpu_device *kind = m->shared.kind;
+    double began = mgpu_profile_begin(&r->profile);
+    if(r->stale_weights) kind->push(r);
+    r->stale_weights = 0;
+    if(m->merges) {
+        for(int i = 0; i < m->nmerged; ++i) {
+            for(int b = 0; b < m->shared.nbuckets; ++b) kind->give(r, m->merged[i], b);
+            kind->merge(r, &r, 1);
+        }
+    } else if(m->complete) {
+        kind->merge(r, &r, 1); /* its gradient is everyone's by now */
+    } else {
+        for(int i = 0; i < m->nmerging; ++i) from[i] = m->replicas + m->merging[i];
+        kind->merge(r, from, m->nmerging);
+    }
+    mgpu_profile_end(&r->profile, MGPU_MERGE, began);
+}
+
+static void update_on_device(void *arg, int worker)
+{
+    mgpu *m = arg;
+    mgpu_replica *r = m->replicas + worker;
+    double began = mgpu_profile_begin(&r->profile);
+    m->shared.kind->clear(r);
+    for(int i = 0; m->update && i < m->layout.n; ++i) {
+        const mgpu_tensor *t = m->layout.tensors + i;
+        if(t->kind->running || t->kind->fixed) continue;
+        m->shared.kind->update(r, t->offset, t->offset + t->length, m->rules[i]);
+    }
+    m->shared.kind->finish(r);
+    mgpu_profile_end(&r->profile, MGPU_UPDATE, began);
+}
+
+/* Merges what was run, and updates if the batch is complete. */
+static int reduce(mgpu *m)
+{
+    if(!m->shared.on_device) {
+        if(!m->update && !m->nmerged) return 0;
+        return mgpu_workers_run(m->workers, reduce_part, m);
+    }
+    m->behind = 1;
+    if(mgpu_workers_run(m->workers, merge_on_device, m) < 0) return -1;
+    return mgpu_workers_run(m->workers, update_on_device, m);
 }
 
 /* How a tensor is updated, by Darknet's update functions of its layer. */
@@ -175,6 +364,7 @@ static float merge_costs(mgpu *m, int k)
 
 static void merge_statistics(mgpu *m, int k)
 {
+    for(int i = 0; i < m->n; ++i) m->replicas[i].stale_statistics = 1;
     int rows[m->n], n = 0;
     float *logs[m->n];
     for(int i = 0; i < m->nslices; ++i) {
@@ -211,22 +401,18 @@ static void fit_replica(void *arg, int worker)
     mgpu *m = arg;
     mgpu_replica *r = m->replicas + worker;
     int rows = 0;
-    mgpu_silence(1);
     for(int i = 0; i < m->nslices; ++i) {
         if(m->slices[i].replica == worker && m->slices[i].rows > rows) rows = m->slices[i].rows;
     }
-    m->errors[worker][0] = 0;
-    if(mgpu_replica_fit(r, rows) < 0) {
-        snprintf(m->errors[worker], sizeof *m->errors, "%s", mgpu_error());
-    }
+    if(mgpu_replica_fit(r, rows) < 0) mgpu_job_fail("device %d: %s", r->device, mgpu_error());
 }
 
 /* A buffer of at least n floats, whose contents are not kept when it grows. */
-static int grow(float **buffer, size_t *size, size_t n)
+static int grow(const mgpu_device *kind, float **buffer, size_t *size, size_t n)
 {
     if(n <= *size) return 0;
-    free(*buffer);
-    *buffer = mgpu_arena_make(n);
+    kind->free_arena(*buffer);
+    *buffer = kind->make_arena(n);
     *size = *buffer ? n : 0;
     return *buffer ? 0 : -1;
 }
@@ -239,13 +425,9 @@ static int fit_replicas(mgpu *m)
         small |= m->replicas[m->slices[i].replica].capacity < m->slices[i].rows;
     }
     if(!small) return 0;
-    mgpu_workers_run(m->workers, fit_replica, m);
+    int status = mgpu_workers_run(m->workers, fit_replica, m);
     for(int i = 0; i < m->n; ++i) m->nets[i] = m->replicas[i].net;
-    for(int i = 0; i < m->n; ++i) {
-        if(m->errors[i][0])
-            return mgpu_fail("device %d: %s", m->replicas[i].device, m->errors[i]);
-    }
-    return 0;
+    return status;
 }
 
 mgpu_plan_sizes mgpu_step_sizes(const mgpu *m, int cut)
@@ -279,10 +461,13 @@ int mgpu_step_plan(mgpu *m, const mgpu_plan_sizes *sizes)
     }
     m->minibatches = sizes->count;
     m->parts = m->nslices / sizes->count;
-    if(m->sync && m->parts > 1) mgpu_sync_parts(m->sync, m->parts);
+    for(int i = 0; m->sync && i < m->parts; ++i) {
+        mgpu_sync_part(m->sync, i, m->parts, m->slices[i].replica);
+    }
     size_t logs = (size_t)n * m->root->time_steps * m->layout.running;
-    if(grow(&m->logs, &m->logs_size, logs) < 0) return -1;
-    if(grow(&m->slice_costs, &m->slice_costs_size, (size_t)n * m->ncosts) < 0) return -1;
+    if(grow(m->shared.kind, &m->logs, &m->logs_size, logs) < 0) return -1;
+    size_t costs = (size_t)n * m->ncosts;
+    if(grow(&mgpu_host_device, &m->slice_costs, &m->slice_costs_size, costs) < 0) return -1;
     return fit_replicas(m);
 }
 
@@ -332,16 +517,18 @@ static int round_end(const mgpu *m, int from)
     return to;
 }
 
-/* The gradients of the slices that were run, in their order, each once; but none of a replica
- * that added onto U itself. */
-static void list_gradients(mgpu *m)
+/* The replicas that run slices now, in the slices' order, each once; and their gradients, but
+ * not of one that adds onto U itself. */
+static void list_merging(mgpu *m)
 {
-    m->nmerged = 0;
+    m->nmerging = m->nmerged = 0;
     for(int i = m->from; i < m->to; ++i) {
-        float *g = m->gradients[m->slices[i].replica];
-        int listed = g == 0;
-        for(int k = 0; k < m->nmerged; ++k) listed |= m->merged[k] == g;
-        if(!listed) m->merged[m->nmerged++] = g;
+        int replica = m->slices[i].replica, listed = 0;
+        for(int k = 0; k < m->nmerging; ++k) listed |= m->merging[k] == replica;
+        if(listed) continue;
+        m->merging[m->nmerging++] = replica;
+        float *g = m->replicas[replica].gradients;
+        if(g != m->shared.updates) m->merged[m->nmerged++] = g;
     }
 }
 
@@ -355,6 +542,25 @@ static void merge_forward(mgpu *m, int count, float *sum)
     }
 }
 
+/* Runs the slices from..to. What is then in `merged` is to be added to U. */
+static int run_round(mgpu *m)
+{
+    const mgpu_device *kind = m->shared.kind;
+    list_merging(m);
+    m->complete = m->merges ? kind->collect : 0;
+    if(!m->merges && m->shared.joined && !m->reproducible) m->complete = kind->reduce;
+    if(mgpu_workers_run(m->workers, run_slices, m) < 0) return -1;
+    if(m->complete && m->complete == kind->collect && !m->reproducible) m->nmerged = 1;
+    return 0;
+}
+
+/* A step ended midway: gradients of its slices are left over. */
+static int spoilt(mgpu *m)
+{
+    m->broken = 1;
+    return -1;
+}
+
 /* Trains on `count` mini-batches, at most up to an update. Adds their costs to sum. */
 static int train_step(mgpu *m, int cut, int count, float *sum)
 {
@@ -366,16 +572,29 @@ static int train_step(mgpu *m, int cut, int count, float *sum)
     for(m->from = 0; m->from < m->nslices; m->from = m->to) {
         m->to = round_end(m, m->from);
         m->update = 0;
-        mgpu_workers_run(m->workers, run_slices, m);
-        list_gradients(m);
+        if(run_round(m) < 0) return spoilt(m);
         if(m->to == m->nslices) {
             merge_forward(m, count, sum);
             *root->seen += (size_t)count * root->batch;
             m->update = *root->seen / root->batch % root->subdivisions == 0;
         }
         if(m->update) set_rules(m);
-        if(m->update || m->nmerged) mgpu_workers_run(m->workers, reduce_part, m);
+        if(reduce(m) < 0) {
+            if(m->to == m->nslices) *root->seen -= (size_t)count * root->batch;
+            return spoilt(m);
+        }
     }
+    return 0;
+}
+
+static int timed_step(mgpu *m, int cut, int count, float *sum)
+{
+    const mgpu_profile *p = &m->replicas[0].profile;
+    double began = mgpu_profile_begin(p);
+    if(m->broken) return mgpu_fail("a device failed in an earlier step; load the network anew");
+    if(train_step(m, cut, count, sum) < 0) return -1;
+    m->seconds += mgpu_profile_begin(p) - began;
+    ++m->steps;
     return 0;
 }
 
@@ -391,7 +610,7 @@ float mgpu_train_rows(mgpu *m, mgpu_rows rows, int n, int cut)
     while(n > 0) {
         int to_update = root->subdivisions - *root->seen / root->batch % root->subdivisions;
         int count = n < to_update ? n : to_update;
-        if(train_step(m, cut, count, &sum) < 0) {
+        if(timed_step(m, cut, count, &sum) < 0) {
             mgpu_say_error();
             return NAN;
         }
@@ -411,8 +630,25 @@ int mgpu_predict_rows(mgpu *m, mgpu_rows rows)
     if(mgpu_step_plan(m, &sizes) < 0) return -1;
     m->from = 0;
     m->to = m->nslices;
-    mgpu_workers_run(m->workers, run_slices, m);
-    return 0;
+    m->complete = 0;
+    return mgpu_workers_run(m->workers, run_slices, m);
+}
+
+typedef struct {
+    mgpu *m;
+    const mgpu_slice *slices;
+    int n, sequence;
+} reset_job;
+
+static void reset_replica(void *arg, int worker)
+{
+    const reset_job *job = arg;
+    network *net = job->m->replicas[worker].net;
+    for(int i = 0; i < job->n; ++i) {
+        const mgpu_slice *s = job->slices + i;
+        int b = job->sequence - s->row;
+        if(s->replica == worker && net && b >= 0 && b < s->rows) reset_network_state(net, b);
+    }
 }
 
 void mgpu_reset_state(network *net, int b)
@@ -420,11 +656,6 @@ void mgpu_reset_state(network *net, int b)
     mgpu *m = net->mgpu;
     mgpu_plan_sizes sizes = mgpu_step_sizes(m, 1);
     mgpu_slice slices[m->n];
-    int n = mgpu_plan(&sizes, slices);
-    for(int i = 0; i < n; ++i) {
-        const mgpu_slice *s = slices + i;
-        if(b < s->row || b >= s->row + s->rows) continue;
-        network *replica = m->replicas[s->replica].net;
-        if(replica) reset_network_state(replica, b - s->row);
-    }
+    reset_job job = {m, slices, mgpu_plan(&sizes, slices), b};
+    if(mgpu_workers_run(m->workers, reset_replica, &job) < 0) mgpu_say_error();
 }

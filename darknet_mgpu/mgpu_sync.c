@@ -2,28 +2,30 @@
 #include "mgpu_sync.h"
 #include "mgpu_error.h"
 #include "mgpu_statistics.h"
+#include "mgpu_workers.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
     int values;
     const float *a, *b; /* what the part brought */
+    int meetings;       /* that it has been to */
 } contribution;
 
 struct mgpu_sync {
-    pthread_barrier_t barrier;
-    int parts;           /* that meet; 0: the barrier is not there */
-    contribution *given; /* written by its part before the barrier, read by all after it */
+    int parts;           /* that meet */
+    int *workers;        /* which those are */
+    contribution *given; /* written by its part before a meeting, read by all after it */
 };
 
 mgpu_sync *mgpu_sync_make(int n)
 {
     mgpu_sync *s = calloc(1, sizeof *s);
     if(s) s->given = calloc(n, sizeof *s->given);
-    if(s && s->given) return s;
-    free(s);
+    if(s) s->workers = calloc(n, sizeof *s->workers);
+    if(s && s->given && s->workers) return s;
+    mgpu_sync_free(s);
     mgpu_fail("no memory for batch normalisation over %d devices", n);
     return 0;
 }
@@ -31,17 +33,24 @@ mgpu_sync *mgpu_sync_make(int n)
 void mgpu_sync_free(mgpu_sync *s)
 {
     if(!s) return;
-    if(s->parts) pthread_barrier_destroy(&s->barrier);
+    free(s->workers);
     free(s->given);
     free(s);
 }
 
-void mgpu_sync_parts(mgpu_sync *s, int parts)
+void mgpu_sync_part(mgpu_sync *s, int part, int parts, int worker)
 {
-    if(s->parts == parts) return;
-    if(s->parts) pthread_barrier_destroy(&s->barrier);
-    pthread_barrier_init(&s->barrier, 0, parts);
     s->parts = parts;
+    s->workers[part] = worker;
+    s->given[part].meetings = 0;
+}
+
+/* Blocks until all parts are there. */
+static void meet_all(mgpu_sync *s, int part)
+{
+    int meeting = ++s->given[part].meetings;
+    mgpu_job_reach(MGPU_MEETINGS, meeting);
+    mgpu_job_await(MGPU_MEETINGS, meeting, s->workers, s->parts);
 }
 
 /* Combines channel c of all parts. */
@@ -51,10 +60,13 @@ static void meet(mgpu_sync *s, int part, int values, float *a, float *b, size_t 
                  combine channel)
 {
     float all_a[length], all_b[length];
-    s->given[part] = (contribution){values, a, b};
-    pthread_barrier_wait(&s->barrier);
+    contribution *mine = s->given + part;
+    mine->values = values;
+    mine->a = a;
+    mine->b = b;
+    meet_all(s, part);
     for(size_t c = 0; c < length; ++c) channel(s, part, c, all_a + c, all_b + c);
-    pthread_barrier_wait(&s->barrier); /* all have read: now they may be replaced */
+    meet_all(s, part); /* all have read: now they may be replaced */
     memcpy(a, all_a, sizeof all_a);
     memcpy(b, all_b, sizeof all_b);
 }

@@ -12,10 +12,12 @@ typedef struct mgpu_sync mgpu_sync;
 mgpu_sync *mgpu_sync_make(int n);
 void mgpu_sync_free(mgpu_sync *s);
 
-/* From now on `parts` threads meet. Not while some are meeting. */
-void mgpu_sync_parts(mgpu_sync *s, int parts);
+/* In the next job `parts` workers meet; `worker` is the one that calls as `part`. Called for
+ * each part before the job. */
+void mgpu_sync_part(mgpu_sync *s, int part, int parts, int worker);
 
-/* Both block until every part has called, with the same length. `values` is how many numbers
+/* Both are called within a job (mgpu_workers.h) and block until every part has called, with the
+ * same length. `values` is how many numbers
  * of a channel this part has; mean, variance and the sums are `length` floats, replaced. */
 
 /* Mean and unbiased variance of a part's numbers become those of all parts' (mgpu_pool); of

@@ -37,8 +37,15 @@ static size_t per_channel(const layer *l)
 }
 
 #define FIELD(f) offsetof(layer, f)
-#define LEARNED(f, g) .name = #f, .value = FIELD(f), .gradient = FIELD(g)
-#define RUNNING(f) .name = #f, .value = FIELD(f), .running = 1, .batch_normalized = 1
+#ifdef GPU
+#define VALUE(f) .name = #f, .value = FIELD(f), .value_gpu = FIELD(f##_gpu)
+#define GRADIENT(g) .gradient = FIELD(g), .gradient_gpu = FIELD(g##_gpu)
+#else
+#define VALUE(f) .name = #f, .value = FIELD(f)
+#define GRADIENT(g) .gradient = FIELD(g)
+#endif
+#define LEARNED(f, g) VALUE(f), GRADIENT(g)
+#define RUNNING(f) VALUE(f), .running = 1, .batch_normalized = 1
 
 static const mgpu_tensor_kind convolutional[] = {
     {LEARNED(biases, bias_updates), .length = per_filter},
@@ -65,11 +72,8 @@ static const mgpu_tensor_kind local[] = {
 static const mgpu_tensor_kind batchnorm[] = {
     {LEARNED(biases, bias_updates), .length = per_channel, .fixed = 1, .unsaved = 1},
     {LEARNED(scales, scale_updates), .length = per_channel, .fixed = 1},
-    {.name = "rolling_mean", .value = FIELD(rolling_mean), .running = 1, .length = per_channel},
-    {.name = "rolling_variance",
-     .value = FIELD(rolling_variance),
-     .running = 1,
-     .length = per_channel},
+    {VALUE(rolling_mean), .running = 1, .length = per_channel},
+    {VALUE(rolling_variance), .running = 1, .length = per_channel},
 };
 
 #define NESTED(f)                                                                              \
@@ -197,6 +201,27 @@ int mgpu_layout_make(mgpu_layout *layout, const network *net)
         return -1;
     }
     return 0;
+}
+
+int mgpu_buckets(const mgpu_layout *layout, size_t least, mgpu_bucket *buckets)
+{
+    int n = 0;
+    mgpu_bucket b = {.from = layout->learned, .to = layout->learned};
+    for(int i = layout->n - 1; i >= 0; --i) {
+        const mgpu_tensor *t = layout->tensors + i, *below = i ? t - 1 : 0;
+        if(!t->kind->running) {
+            b.from = t->offset;
+            b.layer = t->layer;
+        }
+        int whole = !below || below->layer != t->layer;
+        if(!whole || b.to - b.from < least) continue;
+        if(buckets) buckets[n] = b;
+        ++n;
+        b.to = b.from;
+    }
+    if(b.to == 0) return n; /* what is left at the first layers is a bucket too */
+    if(buckets) buckets[n] = b;
+    return n + 1;
 }
 
 void mgpu_layout_free(mgpu_layout *layout)

@@ -12,9 +12,13 @@
 
 /* One kind of array of a layer type. */
 typedef struct {
-    const char *name;                 /* the field of struct layer, e.g. "weights" */
-    size_t value;                     /* where in struct layer its pointer is */
-    size_t gradient;                  /* the same of its gradient */
+    const char *name; /* the field of struct layer, e.g. "weights" */
+    size_t value;     /* where in struct layer its pointer is */
+    size_t gradient;  /* the same of its gradient */
+#ifdef GPU
+    size_t value_gpu,
+        gradient_gpu; /* the same of their counterparts in a CUDA device's memory */
+#endif
     size_t (*length)(const layer *l); /* floats */
     int batch_normalized;             /* 1: only with batch_normalize */
     int running;                      /* 1: a running statistic: no gradient, not learned */
@@ -61,6 +65,17 @@ typedef struct {
     size_t learned; /* floats of W, U and each G, padding included */
     size_t running; /* floats of R and of one log of statistics */
 } mgpu_layout;
+
+/* Whole layers that lie next to each other in the arenas: what is merged and published in one
+ * go. It is complete in a backward pass when that is through with `layer`, its first. */
+typedef struct {
+    int layer;
+    size_t from, to; /* floats, in W, U and G */
+} mgpu_bucket;
+
+/* Writes the buckets of at least `least` floats each that make up the arenas, from the last
+ * layer to the first, and returns their number; with buckets NULL only returns it. */
+int mgpu_buckets(const mgpu_layout *layout, size_t least, mgpu_bucket *buckets);
 
 /* The row of a layer's type, or NULL if the type is not in the table. */
 const mgpu_layer_kind *mgpu_layer_kind_of(const layer *l);

@@ -18,6 +18,7 @@ void backward_network(network *root)
         ...
 +       if(!net.delta && !l.update && l.type != ROUTE && l.type != SHORTCUT) continue;
         l.backward(l, net);
+        ...
     }
 }
 
