@@ -31,6 +31,24 @@ typedef struct {
     int min, max;
 } mgpu_argument;
 
+/* Rows of a table: how the devices of the mgpu_options `o` work, whatever they do; and what is
+ * said only where they train. */
+#define MGPU_DEVICE_ARGUMENTS(o)                                                               \
+    {"-nogpu", MGPU_FLAG, &(o)->nogpu, 0, 0}, {"-tf32", MGPU_FLAG, &(o)->tf32, 0, 0},          \
+    {                                                                                          \
+        "-deterministic", MGPU_FLAG, &(o)->deterministic, 0, 0                                 \
+    }
+#define MGPU_TRAINING_ARGUMENTS(o)                                                             \
+    {"-share_device", MGPU_FLAG, &(o)->share_device, 0, 0},                                    \
+        {"-sync_bn", MGPU_FLAG, &(o)->sync_bn, 0, 0},                                          \
+        {"-reproducible", MGPU_FLAG, &(o)->reproducible, 0, 0},                                \
+        {"-verbose", MGPU_FLAG, &(o)->verbose, 0, 0},                                          \
+        {"-profile", MGPU_FLAG, &(o)->profile, 0, 0},                                          \
+        {"-cpu_merge", MGPU_INTEGER, &(o)->cpu_merge, 0, 1},                                   \
+    {                                                                                          \
+        "-cpu_relocation", MGPU_INTEGER, &(o)->cpu_relocation, 0, 1                            \
+    }
+
 /* Takes the options of `table` from argv and leaves the other words in `words` (at
  * least `least`, at most `most` of them, the rest of the array set to NULL). Every
  * option may come once. Returns 0, or -1 with mgpu_error(). */

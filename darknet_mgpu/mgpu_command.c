@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define ON_GPU "\n              [-nogpu] [-tf32] [-deterministic]"
+
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
@@ -14,13 +16,14 @@ static const struct {
     {"train", mgpu_command_train,
      "train <data> <cfg> [weights] [-gpus 0,1] [-ngpus N] [-seed S] [-clear]\n"
      "              [-shares 3,1] [-share_device] [-sync_bn] [-reproducible]\n"
-     "              [-task classifier|tag|detector] [-max_batches N] [-backup DIR] [-verbose]"},
+     "              [-task classifier|tag|detector] [-max_batches N] [-backup DIR] [-verbose]\n"
+     "              [-profile] [-cpu_merge 0|1] [-cpu_relocation 0|1]" ON_GPU},
     {"valid", mgpu_command_valid,
      "valid <data> <cfg> <weights> [-gpus 0,1] [-ngpus N] [-task classifier|tag|detector]\n"
-     "              [-thresh P] [-out PREFIX]"},
+     "              [-thresh P] [-out PREFIX]" ON_GPU},
     {"predict", mgpu_command_predict,
      "predict <data> <cfg> <weights> <image...> [-list FILE] [-gpus 0,1] [-ngpus N]\n"
-     "              [-task classifier|tag|detector] [-thresh P] [-top K] [-out DIR]"},
+     "              [-task classifier|tag|detector] [-thresh P] [-top K] [-out DIR]" ON_GPU},
 };
 
 #define NCOMMANDS (int)(sizeof commands / sizeof *commands)
@@ -33,7 +36,8 @@ static void usage(void)
     fprintf(stderr, "       darknet mgpu <Darknet's own command> ... [-gpus 0,1] [-ngpus N] "
                     "[-seed S]\n"
                     "              [-shares 3,1] [-share_device] [-sync_bn] [-reproducible]\n"
-                    "              [-backup DIR] [-list FILE] [-verbose]\n");
+                    "              [-backup DIR] [-list FILE] [-verbose] [-profile]\n"
+                    "              [-cpu_merge 0|1] [-cpu_relocation 0|1]" ON_GPU "\n");
 }
 
 /* The status of a command; -1 where Darknet's main goes on with one of its own. */

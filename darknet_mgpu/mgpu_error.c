@@ -7,7 +7,7 @@
 #include <string.h>
 
 static _Thread_local char reason[1024];
-static int errors_end;
+static void (*errors_end)(void);
 
 int mgpu_fail(const char *format, ...)
 {
@@ -29,10 +29,12 @@ void mgpu_say_error(void)
 {
     fflush(stdout);
     fprintf(stderr, "mgpu: %s\n", reason);
-    if(errors_end) exit(1);
+    if(!errors_end) return;
+    errors_end();
+    exit(1);
 }
 
-void mgpu_errors_end(void)
+void mgpu_errors_end(void (*last)(void))
 {
-    errors_end = 1;
+    errors_end = last;
 }

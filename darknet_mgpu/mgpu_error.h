@@ -9,8 +9,8 @@ int mgpu_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *mgpu_error(void);
 
 /* Prints mgpu_error() on stderr, for functions of Darknet's whose callers do not look for
- * errors; after mgpu_errors_end() it then ends the program with status 1. */
+ * errors; after mgpu_errors_end() it then calls `last` and ends the program with status 1. */
 void mgpu_say_error(void);
-void mgpu_errors_end(void);
+void mgpu_errors_end(void (*last)(void));
 
 #endif

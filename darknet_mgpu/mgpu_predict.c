@@ -197,6 +197,7 @@ int mgpu_command_predict(int argc, char **argv)
     const mgpu_argument table[] = {
         {"-gpus", MGPU_DEVICES, &devices, 0, 0},
         {"-ngpus", MGPU_INTEGER, &ngpus, 1, MGPU_HOST_DEVICES},
+        MGPU_DEVICE_ARGUMENTS(&o),
         {"-task", MGPU_TEXT, &p.options.task, 0, 0},
         {"-list", MGPU_TEXT, &p.options.list, 0, 0},
         {"-thresh", MGPU_REAL, &p.options.threshold, 0, 1},

@@ -6,6 +6,7 @@
 #include "mgpu_statistics.h"
 #include "mgpu_step.h"
 
+#include <limits.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,4 +316,21 @@ void mgpu_root_changed(network *root)
     for(int i = 0; i < m->n; ++i) {
         m->replicas[i].stale_weights = m->replicas[i].stale_statistics = 1;
     }
+}
+
+int mgpu_root_rescue(network *root, const char *directory, const char *base)
+{
+    const mgpu *m = root->mgpu;
+    char name[PATH_MAX];
+    if(!m->broken) return 0;
+    if(mgpu_root_settle(root) < 0) {
+        fprintf(stderr, "mgpu: no device has the weights any more: %s\n", mgpu_error());
+        return 1;
+    }
+    snprintf(name, sizeof name, "%s/%s.backup", directory, base);
+    save_weights(root, name);
+    fprintf(stderr,
+            "mgpu: the weights after batch %zu, the last that was complete, are in %s\n",
+            get_current_batch(root), name);
+    return 1;
 }

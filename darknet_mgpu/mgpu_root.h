@@ -73,6 +73,11 @@ int mgpu_root_make(network *root, const char *cfg, const mgpu_device *kind,
  * its arenas. Blocks. Returns 0, or -1 with mgpu_error(). */
 int mgpu_root_settle(network *root);
 
+/* After a step of training failed: saves the root's weights, which that step has not touched,
+ * to directory/base.backup, and says so; or says that no device has them any more. Returns 1;
+ * 0 without effect where no step has failed. */
+int mgpu_root_rescue(network *root, const char *directory, const char *base);
+
 /* The root's weights were set from outside: the devices take them before they run again. */
 void mgpu_root_changed(network *root);
 

@@ -7,6 +7,7 @@
 #include "mgpu_file.h"
 #include "mgpu_hooks.h"
 #include "mgpu_random.h"
+#include "mgpu_root.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,9 @@ static struct {
     mgpu_options options;
     mgpu_list devices, shares;
     char *backup, *list; /* NULL: what Darknet says */
+    network *root;       /* NULL: none yet */
+    char *base;          /* of its cfg's name */
+    char *directory;     /* that it saves to; NULL: none yet */
 } stock;
 
 static int has_word(const char *list, const char *word)
@@ -106,14 +110,10 @@ static int take_options(const command *c, int gains, int *argc, char **argv)
         {"-gpus", MGPU_DEVICES, &stock.devices, 0, 0},
         {"-ngpus", MGPU_INTEGER, &ngpus, 1, MGPU_HOST_DEVICES},
         {"-shares", MGPU_SHARES, &stock.shares, 0, 0},
-        {"-share_device", MGPU_FLAG, &o->share_device, 0, 0},
-        {"-sync_bn", MGPU_FLAG, &o->sync_bn, 0, 0},
-        {"-reproducible", MGPU_FLAG, &o->reproducible, 0, 0},
+        MGPU_DEVICE_ARGUMENTS(o),
+        MGPU_TRAINING_ARGUMENTS(o),
         {"-backup", MGPU_TEXT, &stock.backup, 0, 0},
         {"-list", MGPU_TEXT, &stock.list, 0, 0},
-        {"-verbose", MGPU_FLAG, &o->verbose, 0, 0},
-        {"-cpu_merge", MGPU_INTEGER, &o->cpu_merge, 0, 1},
-        {"-cpu_relocation", MGPU_INTEGER, &o->cpu_relocation, 0, 1},
     };
     int skipped = c->seeds && !gains;
     *o = mgpu_default_options();
@@ -132,6 +132,14 @@ static int check_words(const command *c, const char *second, int words)
         return mgpu_fail("-list: '%s' has no list of images of its own", stock.name);
     }
     return 0;
+}
+
+/* Before an error ends the command. */
+static void rescue(void)
+{
+    if(stock.root && stock.directory) {
+        mgpu_root_rescue(stock.root, stock.directory, stock.base);
+    }
 }
 
 int mgpu_stock_prepare(int *argc, char **argv)
@@ -153,7 +161,7 @@ int mgpu_stock_prepare(int *argc, char **argv)
         mgpu_random_fix(stock.options.seed);
         mgpu_seed_loading(stock.options.seed, 1);
     }
-    mgpu_errors_end();
+    mgpu_errors_end(rescue);
     stock.pending = gains;
     if(gains) return 0;
     fprintf(stderr,
@@ -176,6 +184,8 @@ network *mgpu_load_root(char *cfg, char *weights, int clear)
     stock.pending = 0;
     network *root = mgpu_load_network(cfg, weights, clear, &stock.options);
     if(!root) refuse();
+    stock.root = root;
+    stock.base = basecfg(cfg);
     mgpu_seed_loading(stock.options.seed, mgpu_cfg_net(cfg, "flip", 1));
     return root;
 }
@@ -186,7 +196,7 @@ char *mgpu_backup(char *directory)
     if(!*stock.name) return directory;
     if(stock.backup) directory = stock.backup;
     if(mgpu_check_backup(directory) < 0) refuse();
-    return directory;
+    return stock.directory = directory;
 }
 
 char *mgpu_image_list(char *file)

@@ -3,6 +3,7 @@
 #include "mgpu_command.h"
 #include "mgpu_error.h"
 #include "mgpu_file.h"
+#include "mgpu_root.h"
 #include "mgpu_task.h"
 #include "mgpu_tensors.h"
 
@@ -74,6 +75,16 @@ static void resize(training *t)
     resize_network(t->net, args.w, args.h);
 }
 
+/* After a batch without a loss. */
+static int stopped(const training *t)
+{
+    char why[1024];
+    snprintf(why, sizeof why, "%s", mgpu_error());
+    size_t batch = get_current_batch(t->net);
+    if(mgpu_root_rescue(t->net, t->backup, t->base)) return mgpu_fail("%s", why);
+    return mgpu_fail("batch %zu: the loss is not a number", batch);
+}
+
 static int train(training *t)
 {
     network *net = t->net;
@@ -85,9 +96,7 @@ static int train(training *t)
         printf("Loaded: %lf seconds\n", what_time_is_it_now() - start);
         start = what_time_is_it_now();
         float loss = train_network(net, d);
-        if(!(loss == loss)) {
-            return mgpu_fail("batch %zu: the loss is not a number", get_current_batch(net));
-        }
+        if(!(loss == loss)) return stopped(t);
         report(t, loss, what_time_is_it_now() - start);
         save_due(t, epoch);
     }
@@ -173,17 +182,13 @@ int mgpu_command_train(int argc, char **argv)
         {"-gpus", MGPU_DEVICES, &devices, 0, 0},
         {"-ngpus", MGPU_INTEGER, &ngpus, 1, MGPU_HOST_DEVICES},
         {"-shares", MGPU_SHARES, &shares, 0, 0},
-        {"-share_device", MGPU_FLAG, &o.share_device, 0, 0},
-        {"-sync_bn", MGPU_FLAG, &o.sync_bn, 0, 0},
-        {"-reproducible", MGPU_FLAG, &o.reproducible, 0, 0},
+        MGPU_DEVICE_ARGUMENTS(&o),
+        MGPU_TRAINING_ARGUMENTS(&o),
         {"-seed", MGPU_SEED, &o.seed, 0, 0},
         {"-clear", MGPU_FLAG, &own.clear, 0, 0},
         {"-task", MGPU_TEXT, &own.task, 0, 0},
         {"-max_batches", MGPU_INTEGER, &own.max_batches, 1, INT_MAX},
         {"-backup", MGPU_TEXT, &own.backup, 0, 0},
-        {"-verbose", MGPU_FLAG, &o.verbose, 0, 0},
-        {"-cpu_merge", MGPU_INTEGER, &o.cpu_merge, 0, 1},
-        {"-cpu_relocation", MGPU_INTEGER, &o.cpu_relocation, 0, 1},
     };
     if(mgpu_parse_arguments(argc, argv, table, sizeof table / sizeof *table, words, 2, 3) < 0 ||
        mgpu_choose_devices(&devices, ngpus, &shares, &o) < 0) {

@@ -64,6 +64,7 @@ int mgpu_command_valid(int argc, char **argv)
     const mgpu_argument table[] = {
         {"-gpus", MGPU_DEVICES, &devices, 0, 0},
         {"-ngpus", MGPU_INTEGER, &ngpus, 1, MGPU_HOST_DEVICES},
+        MGPU_DEVICE_ARGUMENTS(&o),
         {"-task", MGPU_TEXT, &task, 0, 0},
         {"-thresh", MGPU_REAL, &v.trial.options.threshold, 0, 1},
         {"-out", MGPU_TEXT, &v.trial.options.prefix, 0, 0},

@@ -1,5 +1,6 @@
 /* test_workers.c: threads that run a job each and wait for the next. */
 #include "mgpu_workers.h"
+#include "mgpu_error.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,10 +80,93 @@ static void test_signals(void **state)
     }
 }
 
+/* ---- jobs that fail, and workers that wait for one another ---- */
+
+static int reached[8];
+
+static void fail_second(void *arg, int worker)
+{
+    const int *failing = arg;
+    if(worker == failing[0] || worker == failing[1]) mgpu_job_fail("worker %d fails", worker);
+    reached[worker] = 1;
+}
+
+/* The first worker's reason is kept, the others' jobs end as they are, the next job is as good
+ * as ever. */
+static void test_failing(void **state)
+{
+    (void)state;
+    mgpu_workers *w = mgpu_workers_make(4);
+    memset(reached, 0, sizeof reached);
+    assert_int_equal(mgpu_workers_run(w, fail_second, (int[]){2, 1}), -1);
+    assert_string_equal(mgpu_error(), "worker 1 fails");
+    for(int i = 0; i < 4; ++i) assert_int_equal(reached[i], i == 0 || i == 3);
+    assert_int_equal(mgpu_workers_run(w, fail_second, (int[]){-1, -1}), 0);
+    for(int i = 0; i < 4; ++i) assert_int_equal(reached[i], 1);
+    mgpu_workers_free(w);
+}
+
+static void relay(void *arg, int worker)
+{
+    int *baton = arg;
+    for(int turn = worker; turn < 40; turn += 4) {
+        int before = (turn + 3) % 4;
+        if(turn) mgpu_job_await(MGPU_MEETINGS, turn, &before, 1);
+        if((*baton)++ != turn) mgpu_job_fail("turn %d came early", turn);
+        mgpu_job_reach(MGPU_MEETINGS, turn + 1);
+    }
+}
+
+/* Each turn waits for the one before; counts begin anew with each job. */
+static void test_waiting(void **state)
+{
+    (void)state;
+    mgpu_workers *w = mgpu_workers_make(4);
+    for(int round = 0; round < 50; ++round) {
+        int baton = 0;
+        assert_int_equal(mgpu_workers_run(w, relay, &baton), 0);
+        assert_int_equal(baton, 40);
+    }
+    mgpu_workers_free(w);
+}
+
+static void wait_for_first(void *arg, int worker)
+{
+    const int *fails = arg;
+    if(worker == 0 && *fails) mgpu_job_fail("gone");
+    if(worker == 0) return; /* ended: no longer waited for */
+    mgpu_job_await(MGPU_MERGED, 3, 0, 0);
+    reached[worker] = 1;
+}
+
+static void count_and_wait(void *arg, int worker)
+{
+    if(worker) mgpu_job_reach(MGPU_MERGED, 3);
+    wait_for_first(arg, worker);
+}
+
+/* Nobody waits for ever: neither for one that has ended nor for one that has failed. */
+static void test_waiting_for_nobody(void **state)
+{
+    (void)state;
+    mgpu_workers *w = mgpu_workers_make(3);
+    memset(reached, 0, sizeof reached);
+    assert_int_equal(mgpu_workers_run(w, count_and_wait, (int[]){0}), 0);
+    assert_int_equal(reached[1] + reached[2], 2);
+    memset(reached, 0, sizeof reached);
+    assert_int_equal(mgpu_workers_run(w, wait_for_first, (int[]){1}), -1);
+    assert_string_equal(mgpu_error(), "gone");
+    assert_int_equal(reached[1] + reached[2], 0);
+    mgpu_workers_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_worker_once),
+        cmocka_unit_test(test_failing),
+        cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_waiting_for_nobody),
         cmocka_unit_test(test_sleep),
         cmocka_unit_test(test_signals),
     };
