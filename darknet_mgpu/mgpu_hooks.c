@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+__thread int gpu_index;
+
 float mgpu_train_network(network *net, data d)
 {
     int wrong = 0;

@@ -97,4 +97,19 @@ char *mgpu_image_list(char *file);
 size_t mgpu_number_loading(void);
 void mgpu_loading(size_t number);
 
+#ifdef GPU
+/* After a CUDA call: ends the program with status 1 and a line that names this thread's device
+ * if `status` or an earlier call's is an error. */
+void mgpu_cuda_error(cudaError_t status);
+
+/* This thread's handles on its device, made at first use. */
+cublasHandle_t mgpu_blas_handle(void);
+#ifdef CUDNN
+cudnnHandle_t mgpu_cudnn_handle(void);
+#endif
+
+/* Fills x_gpu with n numbers from (0, 1]. */
+void mgpu_cuda_random(float *x_gpu, size_t n);
+#endif
+
 #endif

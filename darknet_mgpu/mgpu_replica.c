@@ -311,6 +311,7 @@ static network *build(mgpu_replica *r, int rows)
         return 0;
     }
     fclose(cfg);
+    gpu_index = -1; /* a replica on the host, whatever this thread had before */
     mgpu_building(rows);
     network *net = parse_network_cfg((char *)s->cfg);
     mgpu_building(0);

@@ -50,6 +50,7 @@ void file_error(char *s)
 +}
 
 @ declare @
+declarer name MGPU_THREAD_INT;
 @@
-extern int gpu_index;
+MGPU_THREAD_INT(gpu_index);
 + FILE *open_file(char *name, char *mode);

@@ -1,0 +1,121 @@
+/* mgpu_device_cuda.c: handles and errors of CUDA's libraries. */
+#ifdef GPU
+#include "mgpu_device_cuda.h"
+#include "mgpu_hooks.h"
+
+#include <pthread.h>
+#include <time.h>
+
+mgpu_cuda_modes_t mgpu_cuda_modes;
+
+/* What a thread holds of one device; handles are null until they are asked for. */
+typedef struct context {
+    int device;
+    cublasHandle_t blas;
+    curandGenerator_t random;
+#ifdef CUDNN
+    cudnnHandle_t dnn;
+#endif
+    struct context *next;
+} context;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key; /* each thread's list of contexts */
+
+static void fail(const char *what, const char *why, const char *advice)
+{
+    fprintf(stderr, "CUDA device %d: %s%s%s%s\n", gpu_index, what, *what ? ": " : "", why,
+            advice);
+    exit(1);
+}
+
+void mgpu_cuda_error(cudaError_t status)
+{
+    cudaError_t earlier = cudaGetLastError();
+    if(status == cudaSuccess) status = earlier;
+    if(status == cudaSuccess) return;
+    const char *advice = "";
+    if(status == cudaErrorMemoryAllocation) advice = "; raise subdivisions in the cfg's [net]";
+    fail("", cudaGetErrorString(status), advice);
+}
+
+void mgpu_blas_check(cublasStatus_t status, const char *what)
+{
+    if(status == CUBLAS_STATUS_SUCCESS) return;
+    char why[64];
+    snprintf(why, sizeof why, "cuBLAS returned status %d", (int)status);
+    fail(what, why, "");
+}
+
+void mgpu_random_check(curandStatus_t status, const char *what)
+{
+    if(status == CURAND_STATUS_SUCCESS) return;
+    char why[64];
+    snprintf(why, sizeof why, "cuRAND returned status %d", (int)status);
+    fail(what, why, "");
+}
+
+static void free_contexts(void *list)
+{
+    int before = gpu_index;
+    for(context *c = list, *next; c; c = next) {
+        next = c->next;
+        cuda_set_device(c->device);
+        if(c->blas) mgpu_blas_check(cublasDestroy(c->blas), "destroying a handle");
+        if(c->random) {
+            mgpu_random_check(curandDestroyGenerator(c->random), "destroying a generator");
+        }
+#ifdef CUDNN
+        if(c->dnn) mgpu_dnn_check(cudnnDestroy(c->dnn), "destroying a handle");
+#endif
+        free(c);
+    }
+    cuda_set_device(before);
+}
+
+static void make_key(void)
+{
+    if(pthread_key_create(&key, free_contexts)) error("pthread_key_create failed");
+}
+
+void mgpu_cuda_free_handles(void)
+{
+    pthread_once(&once, make_key);
+    free_contexts(pthread_getspecific(key));
+    pthread_setspecific(key, 0);
+}
+
+/* This thread's context of its device. */
+static context *current(void)
+{
+    pthread_once(&once, make_key);
+    context *list = pthread_getspecific(key);
+    for(context *c = list; c; c = c->next) {
+        if(c->device == gpu_index) return c;
+    }
+    context *c = calloc(1, sizeof *c);
+    if(!c) error("no memory for a CUDA device's handles");
+    c->device = gpu_index;
+    c->next = list;
+    if(pthread_setspecific(key, c)) error("pthread_setspecific failed");
+    return c;
+}
+
+cublasHandle_t mgpu_blas_handle(void)
+{
+    context *c = current();
+    if(!c->blas) mgpu_blas_check(cublasCreate(&c->blas), "making a handle");
+    return c->blas;
+}
+
+void mgpu_cuda_random(float *x_gpu, size_t n)
+{
+    context *c = current();
+    if(!c->random) {
+        mgpu_random_check(curandCreateGenerator(&c->random, CURAND_RNG_PSEUDO_DEFAULT),
+                          "making a generator");
+        mgpu_random_check(curandSetPseudoRandomGeneratorSeed(c->random, time(0)), "seeding");
+    }
+    mgpu_random_check(curandGenerateUniform(c->random, x_gpu, n), "drawing");
+}
+#endif
