@@ -2,6 +2,7 @@
 #
 #   make            ./darknet, ./libdarknet.so and ./libdarknet.a
 #   make PLAIN=1    the same with stock Darknet's own flags and products
+#   make GPU=1      the same for CUDA devices too; CUDNN=1 with cuDNN, NCCL=1 with NCCL
 #   make test       every test; TESTS="test_plan ..." names some
 #   make asan tsan  the tests under the sanitizers
 #   make test-zoo   every cfg that Darknet ships, on several devices
@@ -19,13 +20,24 @@
 # DARKNET=/path takes that tree of pjreddie's Darknet instead of downloading one;
 # ARCH_FLAGS= replaces -march=native.
 #
+# CUDA=/path is where CUDA is; ARCH= names the cards to compile for, in nvcc's words.
+#
 # A variant is one way to compile everything, in build/VARIANT: fast, plain, asan
-# and tsan. This file builds one at a time, $(VARIANT), and calls itself for others.
+# and tsan; fast_cuda and plain_cuda, for CUDA; fake, fake_asan and fake_tsan, for the
+# stand-in for CUDA in tests/cuda, which needs no card.
+# This file builds one at a time, $(VARIANT), and calls itself for others.
 
 PREFIX ?= /usr/local
-VARIANT ?= $(if $(filter 1,$(PLAIN)),plain,fast)
+VARIANT ?= $(if $(filter 1,$(PLAIN)),plain,fast)$(if $(filter 1,$(GPU)),_cuda)
 OUT := build/$(VARIANT)
-BLAS_LIBS := $(if $(filter fast,$(VARIANT)),-lopenblas)
+
+# What the variant is compiled like, and whose CUDA it has: none, real or fake.
+like_fake := plain
+like_fake_asan := asan
+like_fake_tsan := tsan
+LIKE := $(or $(like_$(VARIANT)),$(VARIANT:_cuda=))
+CUDA_KIND := $(if $(filter %_cuda,$(VARIANT)),real,$(if $(filter fake%,$(VARIANT)),fake,none))
+BLAS_LIBS := $(if $(filter fast,$(LIKE)),-lopenblas)
 
 all: darknet libdarknet.a libdarknet.so
 
@@ -54,37 +66,67 @@ arch_fast := $(ARCH_FLAGS)
 sanitize_asan := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 sanitize_tsan := -fsanitize=thread
 
-ifneq ($(sanitize_$(VARIANT)),)
-SANITIZE := $(sanitize_$(VARIANT)) -g -O1 -fno-omit-frame-pointer
+ifneq ($(sanitize_$(LIKE)),)
+SANITIZE := $(sanitize_$(LIKE)) -g -O1 -fno-omit-frame-pointer
 STOCK_FLAGS = $(filter-out -O%,$(DARKNET_CFLAGS)) $(SANITIZE)
 OPTIMIZE := $(SANITIZE)
 else
-STOCK_FLAGS = $(DARKNET_CFLAGS) $(arch_$(VARIANT))
-OPTIMIZE := -O3 $(arch_$(VARIANT))
+STOCK_FLAGS = $(DARKNET_CFLAGS) $(arch_$(LIKE))
+OPTIMIZE := -O3 $(arch_$(LIKE))
+endif
+
+# CUDA: where it is, and what goes to compilers and linker.
+ifeq ($(CUDA_KIND),real)
+CUDA ?= $(patsubst %/bin/nvcc,%,$(or $(shell command -v nvcc),/usr/local/cuda/bin/nvcc))
+NVCC ?= $(CUDA)/bin/nvcc
+ARCH ?= $(shell scripts/cuda_arch $(NVCC))
+ifneq ($(CUDA),/usr)
+CUDA_INCLUDES := -isystem $(CUDA)/include
+CUDA_LIBS := $(addprefix -L,$(wildcard $(CUDA)/lib64 $(CUDA)/lib)) -Wl,-rpath,$(CUDA)/lib64
+endif
+CUDA_LIBS += -lcudart -lcublas -lcurand $(if $(filter 1,$(CUDNN)),-lcudnn) $(if $(filter 1,$(NCCL)),-lnccl) -lstdc++
+else ifeq ($(CUDA_KIND),fake)
+STAND_IN ?= tests/cuda
+NVCC := $(STAND_IN)/nvcc
+ARCH :=
+CUDA_INCLUDES := -isystem $(STAND_IN)/include
+CUDA_LIBS := -L$(OUT) -Wl,-rpath,$(CURDIR)/$(OUT) -lcuda_stand_in -lstdc++
+endif
+ifneq ($(CUDA_KIND),none)
+CUDA_DEFINES := -DGPU $(if $(filter 1,$(CUDNN)),-DCUDNN) $(if $(filter 1,$(NCCL)),-DNCCL)
+CUDA_FLAGS := $(CUDA_DEFINES) $(CUDA_INCLUDES)
 endif
 
 # Darknet's files: stock's flags and where the hooks are declared. A hook that is
 # not declared would be taken to return int.
-DARKNET_FLAGS = $(DARKNET_COMMON) -Idarknet_mgpu $(STOCK_FLAGS) \
+DARKNET_FLAGS = $(DARKNET_COMMON) -Idarknet_mgpu $(CUDA_FLAGS) $(STOCK_FLAGS) \
     -Wno-stringop-truncation -Werror=implicit-function-declaration
 
 # Ours: strict, and never with fast-math.
 MODULE_FLAGS := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC -pthread -ffp-contract=off -fopenmp-simd $(OPTIMIZE)
-MODULE_INCLUDES := $(if $(BLAS_LIBS),-DMGPU_BLAS) -Idarknet_mgpu -isystem build/darknet/include -isystem build/darknet/src
+MODULE_INCLUDES := $(if $(BLAS_LIBS),-DMGPU_BLAS) $(CUDA_FLAGS) -Idarknet_mgpu -isystem build/darknet/include -isystem build/darknet/src
+
+# CUDA's files, Darknet's and ours, by nvcc; the C compiler's flags go to what it compiles by.
+NVCC_FLAGS = $(ARCH) $(CUDA_DEFINES) $(CUDA_INCLUDES) $(DARKNET_COMMON) -Idarknet_mgpu -O3 \
+    --compiler-options "$(filter-out -Ofast,$(DARKNET_CFLAGS)) $(SANITIZE)"
 
 # Objects depend on this file, which changes when the flags do; ours on the patched tree as well,
 # whose headers -MMD leaves out.
 $(OUT)/flags: FORCE
 	@mkdir -p $(OUT)/obj $(OUT)/tests
-	@echo '$(CC) $(DARKNET_FLAGS) $(MODULE_FLAGS) $(BLAS_LIBS)' >$@.tmp
+	@echo '$(CC) $(DARKNET_FLAGS) $(MODULE_FLAGS) $(LIBS) $(if $(CUDA_FLAGS),$(NVCC) $(NVCC_FLAGS))' >$@.tmp
 	@cmp -s $@.tmp $@ && rm $@.tmp || mv $@.tmp $@
 
 # ---- One variant
 
 MODULE_OBJ := $(patsubst darknet_mgpu/%.c,$(OUT)/obj/%.o,$(wildcard darknet_mgpu/*.c))
-LIBRARY_OBJ = $(addprefix $(OUT)/obj/,$(DARKNET_OBJ)) $(MODULE_OBJ)
+ifneq ($(CUDA_KIND),none)
+DARKNET_CUDA_OBJ = $(patsubst build/darknet/src/%.cu,$(OUT)/obj/%.o,$(wildcard build/darknet/src/*.cu))
+MODULE_CUDA_OBJ := $(patsubst darknet_mgpu/%.cu,$(OUT)/obj/%.o,$(wildcard darknet_mgpu/*.cu))
+endif
+LIBRARY_OBJ = $(addprefix $(OUT)/obj/,$(DARKNET_OBJ)) $(DARKNET_CUDA_OBJ) $(MODULE_OBJ) $(MODULE_CUDA_OBJ)
 PROGRAM_OBJ = $(addprefix $(OUT)/obj/,$(DARKNET_EXECOBJ))
-LIBS = $(BLAS_LIBS) $(DARKNET_LDFLAGS)
+LIBS = $(BLAS_LIBS) $(CUDA_LIBS) $(DARKNET_LDFLAGS)
 
 variant: $(OUT)/darknet $(OUT)/libdarknet.a $(OUT)/libdarknet.so
 
@@ -104,6 +146,19 @@ $(OUT)/obj/%.o: build/darknet/examples/%.c $(OUT)/flags
 $(OUT)/obj/%.o: build/darknet/src/%.cpp $(OUT)/flags
 	@echo 'CC $@'
 	@$(CC) $(DARKNET_FLAGS) -MMD -MP -x c -c $< -o $@
+
+$(DARKNET_CUDA_OBJ): $(OUT)/obj/%.o: build/darknet/src/%.cu $(wildcard build/darknet/include/*.h build/darknet/src/*.h) $(OUT)/flags
+	@echo 'NVCC $@'
+	@$(NVCC) $(NVCC_FLAGS) -c $< -o $@
+
+$(MODULE_CUDA_OBJ): $(OUT)/obj/%.o: darknet_mgpu/%.cu $(wildcard darknet_mgpu/*.h) $(OUT)/flags build/darknet.stamp
+	@echo 'NVCC $@'
+	@$(NVCC) $(NVCC_FLAGS) -c $< -o $@
+
+ifeq ($(CUDA_KIND),fake)
+include $(STAND_IN)/stand_in.mk
+$(OUT)/libdarknet.so $(OUT)/libdarknet.a: $(OUT)/libcuda_stand_in.so
+endif
 
 $(OUT)/libdarknet.a: $(LIBRARY_OBJ)
 	@echo 'AR $@'
@@ -154,7 +209,7 @@ $(OUT)/tests/%.o: tests/%.c $(OUT)/flags build/darknet.stamp
 # Linked with stock's flags: -Ofast at link time sets how the processor treats
 # subnormal numbers, in stock's program as well.
 $(TEST_PROGRAMS): $(OUT)/tests/%: $(OUT)/tests/%.o $(OUT)/libdarknet.a
-	@$(CC) $(STOCK_FLAGS) $^ -o $@ -lcmocka $(LIBS) -lm -pthread
+	@$(CC) $(STOCK_FLAGS) $(filter %.o %.a,$^) -o $@ -lcmocka $(LIBS) -lm -pthread
 
 # Programs of tests/ that are linked with stock Darknet.
 STOCK_CC = @echo 'CC $@' && $(CC) -DSTOCK -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests \
