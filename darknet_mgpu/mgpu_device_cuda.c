@@ -1,6 +1,7 @@
 /* mgpu_device_cuda.c: handles and errors of CUDA's libraries. */
 #ifdef GPU
 #include "mgpu_device_cuda.h"
+#include "mgpu_error.h"
 #include "mgpu_hooks.h"
 
 #include <pthread.h>
@@ -22,21 +23,43 @@ typedef struct context {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key; /* each thread's list of contexts */
 
-static void fail(const char *what, const char *why, const char *advice)
+int mgpu_cuda_count(void)
 {
-    fprintf(stderr, "CUDA device %d: %s%s%s%s\n", gpu_index, what, *what ? ": " : "", why,
-            advice);
-    exit(1);
+    int n = 0;
+    cudaError_t status = cudaGetDeviceCount(&n);
+    if(status == cudaSuccess && n > 0) return n;
+    cudaGetLastError(); /* it is told here */
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    mgpu_fail("there is no CUDA device (%s%s%s); -nogpu runs on host devices",
+              status == cudaSuccess ? "none found" : cudaGetErrorString(status),
+              visible ? ", CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "");
+    return 0;
+}
+
+const char *mgpu_cuda_reason(cudaError_t status)
+{
+    static _Thread_local char reason[256];
+    size_t all = 0, rest = 0;
+    const char *advice = "";
+    if(status == cudaErrorNoKernelImageForDevice) advice = "; build with ARCH= for this card";
+    if(status != cudaErrorMemoryAllocation) {
+        snprintf(reason, sizeof reason, "%s%s", cudaGetErrorString(status), advice);
+    } else {
+        cudaMemGetInfo(&rest, &all);
+        snprintf(reason, sizeof reason,
+                 "out of memory, %zu of %zu MB free; raise subdivisions, or give this device a "
+                 "smaller share (-shares)",
+                 rest >> 20, all >> 20);
+    }
+    cudaGetLastError(); /* it is told here */
+    return reason;
 }
 
 void mgpu_cuda_error(cudaError_t status)
 {
     cudaError_t earlier = cudaGetLastError();
     if(status == cudaSuccess) status = earlier;
-    if(status == cudaSuccess) return;
-    const char *advice = "";
-    if(status == cudaErrorMemoryAllocation) advice = "; raise subdivisions in the cfg's [net]";
-    fail("", cudaGetErrorString(status), advice);
+    if(status != cudaSuccess) mgpu_cuda_fail("", mgpu_cuda_reason(status));
 }
 
 void mgpu_blas_check(cublasStatus_t status, const char *what)
@@ -44,7 +67,7 @@ void mgpu_blas_check(cublasStatus_t status, const char *what)
     if(status == CUBLAS_STATUS_SUCCESS) return;
     char why[64];
     snprintf(why, sizeof why, "cuBLAS returned status %d", (int)status);
-    fail(what, why, "");
+    mgpu_cuda_fail(what, why);
 }
 
 void mgpu_random_check(curandStatus_t status, const char *what)
@@ -52,7 +75,7 @@ void mgpu_random_check(curandStatus_t status, const char *what)
     if(status == CURAND_STATUS_SUCCESS) return;
     char why[64];
     snprintf(why, sizeof why, "cuRAND returned status %d", (int)status);
-    fail(what, why, "");
+    mgpu_cuda_fail(what, why);
 }
 
 static void free_contexts(void *list)
@@ -110,6 +133,7 @@ cublasHandle_t mgpu_blas_handle(void)
 
 void mgpu_cuda_random(float *x_gpu, size_t n)
 {
+    if(mgpu_draw(x_gpu, n)) return;
     context *c = current();
     if(!c->random) {
         mgpu_random_check(curandCreateGenerator(&c->random, CURAND_RNG_PSEUDO_DEFAULT),

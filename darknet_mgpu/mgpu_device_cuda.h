@@ -15,6 +15,24 @@ typedef struct {
 
 extern mgpu_cuda_modes_t mgpu_cuda_modes;
 
+/* How many devices CUDA sees; 0 with mgpu_error() saying why none. */
+int mgpu_cuda_count(void);
+
+/* What an error means, with what to try; holds until the thread's next call. Forgets it. */
+const char *mgpu_cuda_reason(cudaError_t status);
+
+/* Ends the job of a replica's thread, and in any other thread the program, with a line that
+ * names the device and, of a replica, the layer. */
+_Noreturn void mgpu_cuda_fail(const char *what, const char *why);
+
+/* What the running layer of this thread's replica draws, n floats at x_gpu; 0: this thread has
+ * no replica, and nothing was drawn. */
+int mgpu_draw(float *x_gpu, size_t n);
+
+/* The eight numbers that Darknet's kernels take for a row of crop layer `l`, for a crop that is
+ * mirrored or not and leaves out so many rows above and columns at the left. */
+void mgpu_crop_numbers(const layer *l, int flip, int down, int right, float *numbers);
+
 /* Ends the program with status 1, naming this thread's device, if `status` is an error of the
  * library: `what` says what was tried. */
 void mgpu_blas_check(cublasStatus_t status, const char *what);

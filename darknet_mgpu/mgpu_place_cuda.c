@@ -4,7 +4,7 @@
  * beside it, and events keep the two in order. A replica's tensors are in arenas on the device,
  * at the offsets of the root's. */
 #ifdef GPU
-#include "mgpu_cuda.h"
+#include "mgpu_device_cuda.h"
 #include "mgpu_device.h"
 #include "mgpu_error.h"
 #include "mgpu_hooks.h"
@@ -45,7 +45,7 @@ static place *place_of(const mgpu_replica *r)
 
 /* ---- errors ---- */
 
-static void fail(const mgpu_replica *r, const char *what, const char *why)
+static _Noreturn void fail(const mgpu_replica *r, const char *what, const char *why)
 {
     const network *net = r->net;
     char where[128] = "";
@@ -425,13 +425,23 @@ static void push(mgpu_replica *r)
 
 /* ---- what layers draw ---- */
 
-/* The eight numbers that a crop layer's kernels take for each row, as mgpu_crop draws. */
+void mgpu_crop_numbers(const layer *l, int flip, int down, int right, float *numbers)
+{
+    int wide = l->w - l->out_w, high = l->h - l->out_h;
+    numbers[4] = wide ? (float)right / wide : 0;
+    numbers[5] = high ? (float)down / high : 0;
+    numbers[6] = flip;
+}
+
+/* What a crop layer's kernels take for each row: as mgpu_crop draws, and for the colours, which
+ * layers on the host leave alone, what mgpu_uniform does. */
 static void draw_crop(mgpu_replica *r, const layer *l, network net, float *x)
 {
     place *p = r->place;
     free(p->crop);
     p->crop = calloc((size_t)l->batch * 8, sizeof *p->crop);
     if(!p->crop) mgpu_job_fail("no memory for a crop layer's numbers");
+    mgpu_uniform(net, p->crop, l->batch, 8);
     for(int row = 0; row < l->batch; ++row) {
         int flip = 0, down = 0, right = 0;
         mgpu_crop(*l, net, row, &flip, &down, &right);

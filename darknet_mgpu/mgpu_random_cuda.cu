@@ -1,6 +1,8 @@
 /* mgpu_random_cuda.cu: the streams of mgpu_random.h, drawn on a CUDA device. */
 #include "mgpu_random_cuda.h"
 
+#include "cuda_runtime.h"
+
 #define THREADS 256
 #define MOST_BLOCKS 4096
 #define ROUNDS 10

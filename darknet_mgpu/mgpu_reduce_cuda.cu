@@ -1,6 +1,8 @@
 /* mgpu_reduce_cuda.cu: merge and update in a CUDA device's memory. */
 #include "mgpu_reduce_cuda.h"
 
+#include "cuda_runtime.h"
+
 #define THREADS 256
 #define MOST_BLOCKS 4096 /* more work is done by each thread in strides */
 

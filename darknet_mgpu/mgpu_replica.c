@@ -288,13 +288,24 @@ static void free_nested(layer *l)
     }
 }
 
+static void free_workspace(network *net)
+{
+#ifdef GPU
+    if(net->gpu_index >= 0) {
+        cuda_free(net->workspace);
+        return;
+    }
+#endif
+    free(net->workspace);
+}
+
 void mgpu_replica_free_rest(network *net)
 {
     for(int i = 0; i < net->n; ++i) {
         free_nested(net->layers + i);
         free_forgotten(net->layers + i);
     }
-    free(net->workspace);
+    free_workspace(net);
     free(net->seen);
     free(net->t);
     free(net->cost);
@@ -311,7 +322,6 @@ static network *build(mgpu_replica *r, int rows)
         return 0;
     }
     fclose(cfg);
-    gpu_index = -1; /* a replica on the host, whatever this thread had before */
     mgpu_building(rows);
     network *net = parse_network_cfg((char *)s->cfg);
     mgpu_building(0);
