@@ -120,3 +120,13 @@ network *mgpu_load_network(char *cfg, char *weights, int clear, const mgpu_optio
     }
     return root;
 }
+
+int mgpu_pull_weights(network *net)
+{
+    return net->replicas ? mgpu_root_settle(net) : 0;
+}
+
+void mgpu_push_weights(network *net)
+{
+    if(net->replicas) mgpu_root_changed(net);
+}

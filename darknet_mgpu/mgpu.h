@@ -61,6 +61,14 @@ network *mgpu_load_network(char *cfg, char *weights, int clear, const mgpu_optio
  * mgpu_error() set. */
 int mgpu_select_row(network *net, int row);
 
+/* Where devices update themselves (cpu_merge or cpu_relocation 0), the host's arrays of
+ * weights, momentum and moments follow only when they are saved or the root runs by itself.
+ * These bring them up to what the devices have, for a caller who reads them, and tell the
+ * devices that a caller has written to the weights. Without effect on other networks. The first
+ * blocks and returns 0, or -1 with mgpu_error(). */
+int mgpu_pull_weights(network *net);
+void mgpu_push_weights(network *net);
+
 /* Why the last call of this thread returned NULL, a negative number or a loss
  * that is not a number. Never NULL; owned by the module; holds until the
  * thread's next failing call. */

@@ -1,5 +1,6 @@
 /* mgpu_hooks.c: Darknet's functions on a root. */
 #include "mgpu_hooks.h"
+#include "mgpu.h"
 #include "mgpu_checkpoint.h"
 #include "mgpu_error.h"
 #include "mgpu_step.h"
@@ -53,9 +54,8 @@ float *mgpu_predict(network *net, float *input)
 
 void mgpu_updating(network *net)
 {
-    if(!net->replicas) return;
     mgpu_settle(net);
-    mgpu_root_changed(net);
+    mgpu_push_weights(net);
 }
 
 typedef struct {
@@ -91,7 +91,7 @@ void mgpu_loading_weights(network *net, const char *file, int start, int cutoff)
 
 void mgpu_settle(network *net)
 {
-    if(net->replicas && mgpu_root_settle(net) < 0) mgpu_say_error();
+    if(mgpu_pull_weights(net) < 0) mgpu_say_error();
 }
 
 void mgpu_free(network *net)

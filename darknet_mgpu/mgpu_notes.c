@@ -1,5 +1,6 @@
 /* mgpu_notes.c: what a user should know about a network on its devices. */
 #include "mgpu_notes.h"
+#include "mgpu_device.h"
 #include "mgpu_statistics.h"
 #include "mgpu_step.h"
 
@@ -11,9 +12,17 @@ int mgpu_cores(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-static void say_cores(int n)
+static int on_host(const network *root)
 {
-    if(n > mgpu_cores()) fprintf(stderr, "mgpu: %d devices share %d cores\n", n, mgpu_cores());
+    const mgpu *m = root->mgpu;
+    return m->shared.kind == &mgpu_host_device;
+}
+
+static void say_cores(const network *root)
+{
+    int n = root->nreplicas;
+    if(on_host(root) && n > mgpu_cores())
+        fprintf(stderr, "mgpu: %d devices share %d cores\n", n, mgpu_cores());
 }
 
 static void say_devices(const network *root)
@@ -105,18 +114,21 @@ static int own_rate(const network *net, const layer *l)
 
 static const struct {
     int (*holds)(const network *net, const layer *l);
+    int host; /* 1: of host devices only */
     const char *text;
 } notes[] = {
-    {has_dot, "dot= has no effect on host devices"},
-    {has_smooth, "smooth= has no effect on host devices"},
-    {gpu_cost, "type=seg and type=wgan are type=sse on host devices"},
-    {has_thresholds, "ratio=, noobj= and thresh= have no effect on host devices"},
-    {spatial_softmax, "spatial= has no effect on host devices: the softmax is over all inputs"},
-    {crops_more, "angle=, saturation=, exposure= and shift= have no effect on host devices"},
-    {not_updated, "Darknet does not update its scales and biases"},
-    {own_rate, "learning_rate= has no effect: Darknet does not hand it to the layers within"},
-    {sgd_in_adam, "learns by momentum SGD in spite of adam=1, as in Darknet"},
-    {not_clipped,
+    {has_dot, 1, "dot= has no effect on host devices"},
+    {has_smooth, 1, "smooth= has no effect on host devices"},
+    {gpu_cost, 1, "type=seg and type=wgan are type=sse on host devices"},
+    {has_thresholds, 1, "ratio=, noobj= and thresh= have no effect on host devices"},
+    {spatial_softmax, 1,
+     "spatial= has no effect on host devices: the softmax is over all inputs"},
+    {crops_more, 1, "angle=, saturation=, exposure= and shift= have no effect on host devices"},
+    {not_updated, 0, "Darknet does not update its scales and biases"},
+    {own_rate, 0,
+     "learning_rate= has no effect: Darknet does not hand it to the layers within"},
+    {sgd_in_adam, 0, "learns by momentum SGD in spite of adam=1, as in Darknet"},
+    {not_clipped, 0,
      "clip= does not hold for it: Darknet clips the weights of convolutional layers"},
 };
 
@@ -125,6 +137,7 @@ static void say_ignored(const network *net)
     for(int i = 0; i < net->n; ++i) {
         const layer *l = net->layers + i;
         for(size_t k = 0; k < sizeof notes / sizeof *notes; ++k) {
+            if(notes[k].host && !on_host(net)) continue;
             if(!notes[k].holds(net, l)) continue;
             fprintf(stderr, "mgpu: layer %d, [%s]: %s\n", i, mgpu_layer_kind_of(l)->name,
                     notes[k].text);
@@ -134,7 +147,7 @@ static void say_ignored(const network *net)
 
 void mgpu_say_notes(const network *root, int predicts)
 {
-    say_cores(root->nreplicas);
+    say_cores(root);
     if(predicts) return;
     say_devices(root);
     say_ignored(root);
