@@ -4,7 +4,9 @@
 #include "library.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <vector>
 
 struct cublasContext {
     fake_cuda::handle common;
@@ -78,6 +80,33 @@ void multiply(bool ta, bool tb, int m, int n, int k, float alpha, const float *a
     }
 }
 
+/* Elements from the first to the last of a matrix in memory. */
+static size_t extent(bool transposed, int rows, int columns, int ld)
+{
+    if(transposed) std::swap(rows, columns);
+    return rows && columns ? (size_t)(columns - 1) * ld + rows : 0;
+}
+
+static std::vector<float> rounded(const float *from, size_t n)
+{
+    std::vector<float> all(from, from + n);
+    for(float &x : all) {
+        uint32_t bits;
+        memcpy(&bits, &x, sizeof bits);
+        bits = (bits + 0x1000) & 0xffffe000u;
+        memcpy(&x, &bits, sizeof bits);
+    }
+    return all;
+}
+
+void multiply_rounded(bool ta, bool tb, int m, int n, int k, float alpha, const float *a,
+                      int lda, const float *b, int ldb, float beta, float *C, int ldc)
+{
+    std::vector<float> A = rounded(a, extent(ta, m, k, lda));
+    std::vector<float> B = rounded(b, extent(tb, k, n, ldb));
+    multiply(ta, tb, m, n, k, alpha, A.data(), lda, B.data(), ldb, beta, C, ldc);
+}
+
 static cublasStatus_t enter(const char *call, cublasHandle_t h)
 {
     return (cublasStatus_t)enter_library(call, h ? &h->common : nullptr,
@@ -85,13 +114,13 @@ static cublasStatus_t enter(const char *call, cublasHandle_t h)
                                          CUBLAS_STATUS_EXECUTION_FAILED);
 }
 
-/* Bytes from the first to the last element of a matrix in memory. */
-static size_t extent(int rows, int columns, int ld)
+static cublasStatus_t outcome(bool good)
 {
-    return rows && columns ? ((size_t)(columns - 1) * ld + rows) * sizeof(float) : 0;
+    return good ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-static size_t extent(int n, int step)
+/* Bytes of a vector. */
+static size_t span(int n, int step)
 {
     return n > 0 ? ((size_t)(n - 1) * step + 1) * sizeof(float) : 0;
 }
@@ -161,20 +190,19 @@ cublasSgemmStridedBatched(cublasHandle_t h, cublasOperation_t transa, cublasOper
        ldb < std::max(1, tb ? n : k) || ldc < std::max(1, m))
         return CUBLAS_STATUS_INVALID_VALUE;
     if(!m || !n || !count) return CUBLAS_STATUS_SUCCESS;
-    size_t last = (size_t)(count - 1) * sizeof(float);
+    size_t others = (size_t)(count - 1), size = sizeof(float);
     library_work work(call, h->common);
-    work.uses(A, last * stride_a + (ta ? extent(k, m, lda) : extent(m, k, lda)));
-    work.uses(B, last * stride_b + (tb ? extent(n, k, ldb) : extent(k, n, ldb)));
-    work.uses(C, last * stride_c + extent(m, n, ldc));
+    work.uses(A, (others * stride_a + extent(ta, m, k, lda)) * size);
+    work.uses(B, (others * stride_b + extent(tb, k, n, ldb)) * size);
+    work.uses(C, (others * stride_c + extent(false, m, n, ldc)) * size);
     ++h->common.of->gemms;
+    auto product = h->mode == CUBLAS_TF32_TENSOR_OP_MATH ? multiply_rounded : multiply;
     float scale_ab = *alpha, scale_c = *beta;
-    return work.queue([=] {
+    return outcome(work.queue([=] {
         for(int i = 0; i < count; ++i)
-            multiply(ta, tb, m, n, k, scale_ab, A + i * stride_a, lda, B + i * stride_b, ldb,
-                     scale_c, C + i * stride_c, ldc);
-    })
-               ? CUBLAS_STATUS_SUCCESS
-               : CUBLAS_STATUS_EXECUTION_FAILED;
+            product(ta, tb, m, n, k, scale_ab, A + i * stride_a, lda, B + i * stride_b, ldb,
+                    scale_c, C + i * stride_c, ldc);
+    }));
 }
 
 extern "C" cublasStatus_t cublasSgemm(cublasHandle_t h, cublasOperation_t transa,
@@ -194,14 +222,12 @@ extern "C" cublasStatus_t cublasSaxpy(cublasHandle_t h, int n, const float *alph
     if(status) return status;
     if(incx < 1 || incy < 1) return CUBLAS_STATUS_NOT_SUPPORTED;
     library_work work("cublasSaxpy", h->common);
-    work.uses(x, extent(n, incx));
-    work.uses(y, extent(n, incy));
+    work.uses(x, span(n, incx));
+    work.uses(y, span(n, incy));
     float a = *alpha;
-    return work.queue([=] {
+    return outcome(work.queue([=] {
         for(int i = 0; i < n; ++i) y[(size_t)i * incy] += a * x[(size_t)i * incx];
-    })
-               ? CUBLAS_STATUS_SUCCESS
-               : CUBLAS_STATUS_EXECUTION_FAILED;
+    }));
 }
 
 extern "C" cublasStatus_t cublasSscal(cublasHandle_t h, int n, const float *alpha, float *x,
@@ -211,11 +237,9 @@ extern "C" cublasStatus_t cublasSscal(cublasHandle_t h, int n, const float *alph
     if(status) return status;
     if(incx < 1) return CUBLAS_STATUS_INVALID_VALUE;
     library_work work("cublasSscal", h->common);
-    work.uses(x, extent(n, incx));
+    work.uses(x, span(n, incx));
     float a = *alpha;
-    return work.queue([=] {
+    return outcome(work.queue([=] {
         for(int i = 0; i < n; ++i) x[(size_t)i * incx] *= a;
-    })
-               ? CUBLAS_STATUS_SUCCESS
-               : CUBLAS_STATUS_EXECUTION_FAILED;
+    }));
 }

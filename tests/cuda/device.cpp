@@ -56,9 +56,10 @@ static bool is_device(int number)
 void break_device(device &d, cudaError_t error, const char *why)
 {
     int none = 0;
-    if(d.fault.compare_exchange_strong(none, error))
-        complain("device %d is broken from now on: %s (%s)", d.number, why,
-                 cudaGetErrorName(error));
+    if(!d.fault.compare_exchange_strong(none, error)) return;
+    complain("device %d is broken from now on: %s (%s)", d.number, why,
+             cudaGetErrorName(error));
+    wake_waiting();
 }
 
 cudaError_t enter(const char *call)

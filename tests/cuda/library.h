@@ -44,9 +44,12 @@ class library_work
     bool queue(std::function<void()> work);
 };
 
-/* C = alpha op(A) op(B) + beta C; columns are contiguous. */
+/* C = alpha op(A) op(B) + beta C; columns are contiguous. The second form rounds A and B
+ * to 11 bits first, as a card with tensor cores does where it may (TF32). */
 void multiply(bool ta, bool tb, int m, int n, int k, float alpha, const float *A, int lda,
               const float *B, int ldb, float beta, float *C, int ldc);
+void multiply_rounded(bool ta, bool tb, int m, int n, int k, float alpha, const float *A,
+                      int lda, const float *B, int ldb, float beta, float *C, int ldc);
 
 } // namespace fake_cuda
 #endif

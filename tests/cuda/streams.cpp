@@ -56,17 +56,35 @@ std::shared_ptr<queue> make_queue(device &d, bool blocking)
 static bool advance(guard &lock, const std::shared_ptr<queue> &q, uint64_t number,
                     bool patient);
 
-/* Until every rank is there: with patience; without, only if they are. */
-static bool all_came(guard &lock, const operation &op, bool patient)
+/* Why a meeting can not be held, or null. Without a rank, the others wait. */
+static const char *hindrance(const meeting &m)
+{
+    if(m.done) return nullptr;
+    if(m.parts.size() < m.expected) return "a rank has not come";
+    for(const meeting::part &part : m.parts) {
+        if(*part.cancelled) return "a rank has given up";
+        if(part.place.where->of->fault) return "a rank's device is broken";
+    }
+    return nullptr;
+}
+
+static bool dropped(const queue &q, const operation &op)
+{
+    return q.of->fault || (op.cancelled && *op.cancelled);
+}
+
+/* Until the meeting can be held: with patience; without, only if it can be now. */
+static bool all_came(guard &lock, const queue &q, const operation &op, bool patient)
 {
     auto end = std::chrono::system_clock::now() + std::chrono::seconds(options().timeout);
-    while(!*op.cancelled && op.with->places.size() < op.with->expected) {
+    while(const char *why = hindrance(*op.with)) {
+        if(dropped(q, op)) return true;
         if(!patient) return false;
         if(all().progress.wait_until(lock, end) == std::cv_status::timeout) {
             std::string ranks;
             for(int rank : op.with->absent) ranks += " " + std::to_string(rank);
-            complain("a collective has waited %d s for rank%s", options().timeout,
-                     ranks.c_str());
+            complain("device %d has waited %d s for a collective: %s%s", q.of->number,
+                     options().timeout, why, ranks.c_str());
             abort();
         }
     }
@@ -74,16 +92,16 @@ static bool all_came(guard &lock, const operation &op, bool patient)
 }
 
 /* Whether everything has been done that the operation waits for. */
-static bool ready(guard &lock, const operation &op, bool patient)
+static bool ready(guard &lock, const queue &q, const operation &op, bool patient)
 {
     for(const point &p : op.after)
         if(!advance(lock, p.where, p.number, patient)) return false;
     if(!op.with) return true;
-    if(!all_came(lock, op, patient)) return false;
-    if(*op.cancelled) return true;
-    std::vector<point> places = op.with->places;
-    for(const point &p : places)
-        if(!advance(lock, p.where, p.number - 1, patient)) return false;
+    if(!all_came(lock, q, op, patient)) return false;
+    if(op.with->done || dropped(q, op)) return true;
+    std::vector<meeting::part> parts = op.with->parts;
+    for(const meeting::part &part : parts)
+        if(!advance(lock, part.place.where, part.place.number - 1, patient)) return false;
     return true;
 }
 
@@ -92,9 +110,9 @@ static void run_first(guard &lock, queue &q)
 {
     std::shared_ptr<operation> op = q.waiting.front();
     q.busy = true;
-    bool dropped = op->cancelled && *op->cancelled;
+    bool drop = dropped(q, *op);
     lock.unlock();
-    if(!dropped && !q.of->fault) {
+    if(!drop) {
         access open(op->devices);
         op->work();
     }
@@ -102,6 +120,7 @@ static void run_first(guard &lock, queue &q)
     lock.lock();
     q.waiting.pop_front();
     q.busy = false;
+    if(op->with && !drop) op->with->done = true;
     ++q.done;
     all().progress.notify_all();
 }
@@ -116,7 +135,7 @@ static bool advance(guard &lock, const std::shared_ptr<queue> &q, uint64_t numbe
             continue;
         }
         std::shared_ptr<operation> next = q->waiting.front();
-        if(!ready(lock, *next, patient)) return false;
+        if(!ready(lock, *q, *next, patient)) return false;
         /* The lock was open meanwhile. */
         if(!q->busy && !q->waiting.empty() && q->waiting.front() == next) run_first(lock, *q);
     }
@@ -163,9 +182,15 @@ void submit_meeting(const std::shared_ptr<queue> &q, operation part, int rank)
     auto &absent = part.with->absent;
     for(size_t i = 0; i < absent.size(); ++i)
         if(absent[i] == rank) absent.erase(absent.begin() + i);
-    part.with->places.push_back({q, q->queued + 1});
+    part.with->parts.push_back({{q, q->queued + 1}, part.cancelled});
     all().progress.notify_all();
     enqueue(lock, q, std::move(part));
+}
+
+void wake_waiting()
+{
+    guard lock(all().mutex);
+    all().progress.notify_all();
 }
 
 void cancel_meetings(const std::shared_ptr<bool> &cancelled)

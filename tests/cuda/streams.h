@@ -24,9 +24,14 @@ struct point {
 
 /* Operations of several queues that run as one, when all are there (a collective). */
 struct meeting {
+    struct part {
+        point place;
+        std::shared_ptr<bool> cancelled; /* the rank has given up */
+    };
     size_t expected;
-    std::vector<point> places;
-    std::vector<int> absent; /* ranks that have not come, for the message */
+    std::vector<part> parts;
+    std::vector<int> absent; /* ranks that have not come */
+    bool done = false;
 };
 
 struct operation {
@@ -34,7 +39,7 @@ struct operation {
     unsigned devices; /* bits: whose memory it touches */
     std::vector<point> after;
     std::shared_ptr<meeting> with;
-    std::shared_ptr<bool> cancelled; /* of a meeting: the rank has given up */
+    std::shared_ptr<bool> cancelled; /* of a meeting's part */
 };
 
 struct queue {
@@ -58,6 +63,8 @@ uint64_t submit(const std::shared_ptr<queue> &q, unsigned devices, std::function
                 std::vector<point> after = {});
 /* A rank's part of a meeting: the last to come makes it possible. */
 void submit_meeting(const std::shared_ptr<queue> &q, operation part, int rank);
+/* Threads that wait look again whether they still have to. */
+void wake_waiting();
 void cancel_meetings(const std::shared_ptr<bool> &cancelled);
 
 /* Block until the work is done. */
