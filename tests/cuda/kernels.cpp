@@ -21,7 +21,7 @@ namespace fake_cuda
 {
 
 __thread unsigned int threads_left;
-int reverse_threads = options().reverse;
+__thread int reverse_threads;
 
 static const unsigned most_threads = 1024, most_shared = 48 << 10;
 
@@ -40,6 +40,7 @@ static unsigned product(const dim3 &d)
 static void run_grid(const config &where, const std::function<void()> &threads)
 {
     unsigned blocks = product(where.grid);
+    reverse_threads = options().reverse;
     gridDim = where.grid;
     blockDim = where.block;
     for(unsigned i = 0; i < blocks; ++i) {

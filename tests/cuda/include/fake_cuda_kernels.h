@@ -81,7 +81,7 @@ struct config {
 
 /* Gives threadIdx the next thread of the block that has not begun; 0 if all have. */
 extern __thread unsigned int threads_left;
-extern int reverse_threads;
+extern __thread int reverse_threads;
 
 static inline bool next_thread()
 {
