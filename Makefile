@@ -86,11 +86,15 @@ CUDA_LIBS := $(addprefix -L,$(wildcard $(CUDA)/lib64 $(CUDA)/lib)) -Wl,-rpath,$(
 endif
 CUDA_LIBS += -lcudart -lcublas -lcurand $(if $(filter 1,$(CUDNN)),-lcudnn) $(if $(filter 1,$(NCCL)),-lnccl) -lstdc++
 else ifeq ($(CUDA_KIND),fake)
-STAND_IN ?= tests/cuda
-NVCC := $(STAND_IN)/nvcc
+CUDNN ?= $(if $(wildcard tests/cuda/include/cudnn.h),1)
+NCCL ?= $(if $(wildcard tests/cuda/include/nccl.h),1)
 ARCH :=
-CUDA_INCLUDES := -isystem $(STAND_IN)/include
-CUDA_LIBS := -L$(OUT) -Wl,-rpath,$(CURDIR)/$(OUT) -lcuda_stand_in -lstdc++
+FAKE_CUDA_OUT := $(OUT)
+FAKE_CUDA_FLAGS := $(SANITIZE)
+include tests/cuda/stand_in.mk
+NVCC := $(FAKE_NVCC)
+CUDA_INCLUDES := -isystem $(FAKE_CUDA_INCLUDE)
+CUDA_LIBS := $(FAKE_CUDA_LIB) -lstdc++
 endif
 ifneq ($(CUDA_KIND),none)
 CUDA_DEFINES := -DGPU $(if $(filter 1,$(CUDNN)),-DCUDNN) $(if $(filter 1,$(NCCL)),-DNCCL)
@@ -155,10 +159,8 @@ $(MODULE_CUDA_OBJ): $(OUT)/obj/%.o: darknet_mgpu/%.cu $(wildcard darknet_mgpu/*.
 	@echo 'NVCC $@'
 	@$(NVCC) $(NVCC_FLAGS) -c $< -o $@
 
-ifeq ($(CUDA_KIND),fake)
-include $(STAND_IN)/stand_in.mk
-$(OUT)/libdarknet.so $(OUT)/libdarknet.a: $(OUT)/libcuda_stand_in.so
-endif
+$(DARKNET_CUDA_OBJ) $(MODULE_CUDA_OBJ): $(wildcard $(FAKE_NVCC) $(FAKE_CUDA_INCLUDE)/*.h)
+$(OUT)/libdarknet.so $(OUT)/libdarknet.a: $(FAKE_CUDA_LIB)
 
 $(OUT)/libdarknet.a: $(LIBRARY_OBJ)
 	@echo 'AR $@'

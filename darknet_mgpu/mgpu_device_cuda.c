@@ -3,6 +3,7 @@
 #include "mgpu_device_cuda.h"
 #include "mgpu_error.h"
 #include "mgpu_hooks.h"
+#include "mgpu_stock.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -89,7 +90,7 @@ static void free_contexts(void *list)
             mgpu_random_check(curandDestroyGenerator(c->random), "destroying a generator");
         }
 #ifdef CUDNN
-        if(c->dnn) mgpu_dnn_check(cudnnDestroy(c->dnn), "destroying a handle");
+        if(c->dnn) MGPU_DNN(cudnnDestroy(c->dnn));
 #endif
         free(c);
     }
@@ -127,7 +128,10 @@ static context *current(void)
 cublasHandle_t mgpu_blas_handle(void)
 {
     context *c = current();
-    if(!c->blas) mgpu_blas_check(cublasCreate(&c->blas), "making a handle");
+    if(c->blas) return c->blas;
+    mgpu_blas_check(cublasCreate(&c->blas), "making a handle");
+    cublasMath_t math = mgpu_cuda_modes.tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH;
+    mgpu_blas_check(cublasSetMathMode(c->blas, math), "setting how to multiply");
     return c->blas;
 }
 
@@ -141,5 +145,74 @@ void mgpu_cuda_random(float *x_gpu, size_t n)
         mgpu_random_check(curandSetPseudoRandomGeneratorSeed(c->random, time(0)), "seeding");
     }
     mgpu_random_check(curandGenerateUniform(c->random, x_gpu, n), "drawing");
+}
+
+#ifdef CUDNN
+cudnnHandle_t mgpu_cudnn_handle(void)
+{
+    context *c = current();
+    if(!c->dnn) MGPU_DNN(cudnnCreate(&c->dnn));
+    return c->dnn;
+}
+#endif
+
+void mgpu_choose_device(void)
+{
+    gpu_index = mgpu_stock_device(gpu_index);
+    if(gpu_index < 0) return;
+    int n = mgpu_cuda_count();
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if(n && gpu_index >= n) {
+        mgpu_fail("there is no CUDA device %d; devices are 0..%d%s%s%s", gpu_index, n - 1,
+                  visible ? " (CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "",
+                  visible ? ")" : "");
+    }
+    if(gpu_index >= n) {
+        fprintf(stderr, "%s\n", mgpu_error());
+        exit(1);
+    }
+    cuda_set_device(gpu_index);
+}
+
+void mgpu_needs_cuda(void)
+{
+    if(gpu_index >= 0) return;
+    fprintf(stderr, "Darknet has this command for CUDA devices only; leave -nogpu out\n");
+    exit(1);
+}
+
+void mgpu_bind_device(const network *net)
+{
+    cuda_set_device(net->gpu_index);
+}
+
+void mgpu_pull_output(const network *net, layer l)
+{
+    mgpu_bind_device(net);
+    if(l.output_gpu) cuda_pull_array(l.output_gpu, l.output, (size_t)l.outputs * l.batch);
+}
+
+#else
+#include "mgpu_hooks.h"
+
+void mgpu_choose_device(void)
+{
+}
+
+void mgpu_needs_cuda(void)
+{
+    fprintf(stderr, "Darknet has this command for CUDA devices only; build with GPU=1\n");
+    exit(1);
+}
+
+void mgpu_bind_device(const network *net)
+{
+    (void)net;
+}
+
+void mgpu_pull_output(const network *net, layer l)
+{
+    (void)net;
+    (void)l;
 }
 #endif

@@ -1,16 +1,16 @@
-/* mgpu_device_cuda.h: CUDA's libraries as this module and patched Darknet use them. Empty in
- * builds without CUDA. What Darknet itself calls is in mgpu_hooks.h. */
+/* mgpu_device_cuda.h: CUDA's libraries as this module uses them. Empty in builds without CUDA.
+ * What Darknet itself calls is in mgpu_hooks_cuda.h. */
 #ifndef MGPU_DEVICE_CUDA_H
 #define MGPU_DEVICE_CUDA_H
 
 #ifdef GPU
-#include "darknet.h"
+#include "mgpu_hooks_cuda.h"
 
 /* How products and convolutions are computed, on every device. Set before the first network
  * is made. */
 typedef struct {
     int deterministic; /* 1: only algorithms whose sums have a fixed order */
-    int tf32;          /* 1: tensor cores may round their inputs to 10 bits of mantissa */
+    int tf32;          /* 1: tensor cores may round what they multiply to 10 bits of mantissa */
 } mgpu_cuda_modes_t;
 
 extern mgpu_cuda_modes_t mgpu_cuda_modes;

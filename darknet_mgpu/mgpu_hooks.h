@@ -1,9 +1,11 @@
 /* mgpu_hooks.h: what the semantic patches in patches/ make Darknet call.
  * Included by patched Darknet files, so it needs nothing but darknet.h. What stands in place of
- * gemm_cpu and of Darknet's loops is declared in the two headers included here. */
+ * gemm_cpu and of Darknet's loops, and what builds for CUDA call besides, is declared in the
+ * headers included here. */
 #ifndef MGPU_HOOKS_H
 #define MGPU_HOOKS_H
 
+#include "mgpu_hooks_cuda.h"
 #include "mgpu_loops.h"
 #include "mgpu_products.h"
 
@@ -97,19 +99,40 @@ char *mgpu_image_list(char *file);
 size_t mgpu_number_loading(void);
 void mgpu_loading(size_t number);
 
+/* Where a network is: in builds without CUDA, always on the host. */
+static inline int mgpu_on_host(network net)
+{
 #ifdef GPU
-/* After a CUDA call: ends the program with status 1 and a line that names this thread's device
- * if `status` or an earlier call's is an error. */
-void mgpu_cuda_error(cudaError_t status);
-
-/* This thread's handles on its device, made at first use. */
-cublasHandle_t mgpu_blas_handle(void);
-#ifdef CUDNN
-cudnnHandle_t mgpu_cudnn_handle(void);
+    return net.gpu_index < 0;
+#else
+    (void)net;
+    return 1;
 #endif
+}
 
-/* Fills x_gpu with n numbers from (0, 1]. */
-void mgpu_cuda_random(float *x_gpu, size_t n);
-#endif
+/* After main has read -i and -nogpu into gpu_index: ends the program with status 1 and a reason
+ * if there is no such CUDA device. */
+void mgpu_choose_device(void);
+
+/* At the head of what Darknet has only for CUDA: ends the program with status 1 and a reason
+ * if this thread's device is the host. */
+void mgpu_needs_cuda(void);
+
+/* The network's device becomes this thread's. */
+void mgpu_bind_device(const network *net);
+
+/* Copies the output of a layer of `net` to host memory, if it is not there. */
+void mgpu_pull_output(const network *net, layer l);
+
+/* Around a change of rows, the device being bound: what the workspace has room for at least,
+ * and a larger one if the algorithms that were chosen for the new rows need it. */
+size_t mgpu_workspace(const network *net);
+void mgpu_fit_workspace(network *net, size_t room);
+
+/* After the rows of a layer within a layer were set: chooses the algorithms for them. */
+void mgpu_rows_set(layer *l);
+
+/* Destroys what cuDNN keeps for a layer, but not for layers within it. */
+void mgpu_free_descriptors(layer *l);
 
 #endif

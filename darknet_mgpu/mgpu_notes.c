@@ -49,7 +49,7 @@ static void say_devices(const network *root)
     }
 }
 
-/* ---- what a cfg says that has no effect, as in Darknet's own code for the CPU ---- */
+/* ---- what a cfg says that has no effect, as in Darknet's own code ---- */
 
 static int has_dot(const network *net, const layer *l)
 {
@@ -57,28 +57,16 @@ static int has_dot(const network *net, const layer *l)
     return l->type == CONVOLUTIONAL && l->dot > 0;
 }
 
-static int has_smooth(const network *net, const layer *l)
+static int smooth_elsewhere(const network *net, const layer *l)
 {
     (void)net;
-    return l->smooth != 0;
+    return l->smooth != 0 && l->type != CONVOLUTIONAL && l->type != COST;
 }
 
-static int gpu_cost(const network *net, const layer *l)
+static int has_ratio(const network *net, const layer *l)
 {
     (void)net;
-    return l->type == COST && (l->cost_type == SEG || l->cost_type == WGAN);
-}
-
-static int has_thresholds(const network *net, const layer *l)
-{
-    (void)net;
-    return l->type == COST && (l->ratio != 0 || l->noobject_scale != 1 || l->thresh != 0);
-}
-
-static int spatial_softmax(const network *net, const layer *l)
-{
-    (void)net;
-    return l->type == SOFTMAX && l->spatial != 0;
+    return l->type == COST && l->ratio != 0;
 }
 
 static int crops_more(const network *net, const layer *l)
@@ -117,12 +105,9 @@ static const struct {
     int host; /* 1: of host devices only */
     const char *text;
 } notes[] = {
-    {has_dot, 1, "dot= has no effect on host devices"},
-    {has_smooth, 1, "smooth= has no effect on host devices"},
-    {gpu_cost, 1, "type=seg and type=wgan are type=sse on host devices"},
-    {has_thresholds, 1, "ratio=, noobj= and thresh= have no effect on host devices"},
-    {spatial_softmax, 1,
-     "spatial= has no effect on host devices: the softmax is over all inputs"},
+    {has_dot, 0, "dot= has no effect"},
+    {smooth_elsewhere, 0, "smooth= has no effect but in convolutional and cost layers"},
+    {has_ratio, 0, "ratio= has no effect"},
     {crops_more, 1, "angle=, saturation=, exposure= and shift= have no effect on host devices"},
     {not_updated, 0, "Darknet does not update its scales and biases"},
     {own_rate, 0,

@@ -7,6 +7,7 @@
 #include "mgpu_device_cuda.h"
 #include "mgpu_device.h"
 #include "mgpu_error.h"
+#include "mgpu.h"
 #include "mgpu_hooks.h"
 #include "mgpu_random_cuda.h"
 #include "mgpu_reduce_cuda.h"
@@ -349,7 +350,7 @@ static void reduce(mgpu_replica *r, int bucket)
 /* NCCL has one rank a device: replicas that share one copy between them instead. */
 static int join(mgpu_shared *shared, mgpu_replica *replicas, int n)
 {
-    int ids[n];
+    int ids[MGPU_HOST_DEVICES] = {0};
     ncclComm_t comms[n];
     for(int i = 0; i < n; ++i) {
         ids[i] = replicas[i].device;

@@ -264,8 +264,30 @@ static const size_t forgotten[] = {
     offsetof(layer, dc_cpu),   offsetof(layer, dh_cpu),
 };
 
+#ifdef GPU
+/* The same in a CUDA device's memory. */
+static const size_t forgotten_gpu[] = {
+    offsetof(layer, loss_gpu),      offsetof(layer, bias_m_gpu),  offsetof(layer, bias_v_gpu),
+    offsetof(layer, scale_m_gpu),   offsetof(layer, scale_v_gpu), offsetof(layer, cell_gpu),
+    offsetof(layer, prev_cell_gpu), offsetof(layer, f_gpu),       offsetof(layer, i_gpu),
+    offsetof(layer, g_gpu),         offsetof(layer, o_gpu),       offsetof(layer, c_gpu),
+    offsetof(layer, temp_gpu),      offsetof(layer, temp2_gpu),   offsetof(layer, temp3_gpu),
+    offsetof(layer, dc_gpu),        offsetof(layer, dh_gpu),
+};
+
+static void free_forgotten_gpu(const layer *l)
+{
+    for(size_t i = 0; i < sizeof forgotten_gpu / sizeof *forgotten_gpu; ++i) {
+        cuda_free(*(float *const *)((const char *)l + forgotten_gpu[i]));
+    }
+}
+#endif
+
 static void free_forgotten(layer *l)
 {
+#ifdef GPU
+    free_forgotten_gpu(l);
+#endif
     for(size_t i = 0; i < sizeof forgotten / sizeof *forgotten; ++i) {
         free(*(void **)((char *)l + forgotten[i]));
     }
@@ -282,6 +304,10 @@ static void free_nested(layer *l)
         layer *nested = mgpu_nested_layer(l, kind->nested + i);
         if(l->output == nested->output) l->output = 0;
         if(l->delta == nested->delta) l->delta = 0;
+#ifdef GPU
+        if(l->output_gpu == nested->output_gpu) l->output_gpu = 0;
+        if(l->delta_gpu == nested->delta_gpu) l->delta_gpu = 0;
+#endif
         free_forgotten(nested);
         free_layer(*nested);
         free(nested);
@@ -301,6 +327,7 @@ static void free_workspace(network *net)
 
 void mgpu_replica_free_rest(network *net)
 {
+    mgpu_bind_device(net);
     for(int i = 0; i < net->n; ++i) {
         free_nested(net->layers + i);
         free_forgotten(net->layers + i);
@@ -355,13 +382,18 @@ void mgpu_replica_set_rows(mgpu_replica *r, int rows)
     network *net = r->net;
     if(net->batch == rows * net->time_steps) return;
     set_batch_network(net, rows * net->time_steps);
+    size_t room = mgpu_workspace(net);
     for(int i = 0; i < net->n; ++i) {
         layer *l = net->layers + i;
         const mgpu_layer_kind *kind = mgpu_layer_kind_of(l);
         if(kind->nnested) l->batch = rows; /* these run time steps one after the other */
-        for(int k = 0; k < kind->nnested; ++k)
-            mgpu_nested_layer(l, kind->nested + k)->batch = rows;
+        for(int k = 0; k < kind->nnested; ++k) {
+            layer *nested = mgpu_nested_layer(l, kind->nested + k);
+            nested->batch = rows;
+            mgpu_rows_set(nested);
+        }
     }
+    mgpu_fit_workspace(net, room);
 }
 
 void mgpu_replica_resize(mgpu_replica *r, int w, int h)

@@ -171,6 +171,12 @@ int mgpu_stock_prepare(int *argc, char **argv)
     return 0;
 }
 
+int mgpu_stock_device(int otherwise)
+{
+    if(stock.options.nogpu) return -1;
+    return stock.devices.n ? stock.devices.values[0] : otherwise;
+}
+
 static void refuse(void)
 {
     fflush(stdout);

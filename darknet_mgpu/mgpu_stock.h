@@ -12,4 +12,8 @@
  * Returns 0; 1 if Darknet has no such command; or -1 with mgpu_error(). */
 int mgpu_stock_prepare(int *argc, char **argv);
 
+/* The device, -1 for the host, on which main does what replicas do not: the first that a
+ * prepared command's options name, and else `otherwise`. */
+int mgpu_stock_device(int otherwise);
+
 #endif

@@ -1,5 +1,6 @@
 // in src/lstm_layer.c: mgpu
 // in src/gru_layer.c: mgpu
+// in src/rnn_layer.c: mgpu
 //
 // The network that a recurrent layer hands to the layers within it is the replica's, too.
 

@@ -25,6 +25,7 @@ typedef struct {
 #define GRID 4, 5, 3 /* not square: swapped sides show */
 #define FLAT 1, 1, 6
 #define CLOSE 2e-3
+#define CONV_TANH "[convolutional]\nfilters=4\nsize=3\npad=1\nactivation=tanh\n"
 
 static const layer_case cases[] = {
     {"convolutional", 2, 1, GRID,
@@ -33,6 +34,10 @@ static const layer_case cases[] = {
      "[convolutional]\nfilters=6\ngroups=3\nsize=3\npad=1\nactivation=tanh\n", 0, CLOSE},
     {"convolutional 1x1", 2, 1, GRID,
      "[convolutional]\nfilters=4\nsize=1\nactivation=logistic\n", 0, CLOSE},
+    {"convolutional 1x1 stride", 2, 1, GRID,
+     "[convolutional]\nfilters=4\nsize=1\nstride=2\nactivation=logistic\n", 0, CLOSE},
+    {"convolutional 1x1 padding", 2, 1, GRID,
+     "[convolutional]\nfilters=4\nsize=1\npadding=1\nactivation=logistic\n", 0, CLOSE},
     {"convolutional normalised", 8, 1, GRID,
      "[convolutional]\nbatch_normalize=1\nfilters=4\nsize=3\npad=1\nactivation=logistic\n", 0,
      .02},
@@ -93,11 +98,27 @@ static const layer_case cases[] = {
      "[convolutional]\nfilters=4\nsize=3\npad=1\nactivation=linear\n"
      "[shortcut]\nfrom=-2\nactivation=logistic\n",
      0, CLOSE},
+    {"shortcut over 1x1", 2, 1, GRID,
+     CONV_TANH "[convolutional]\nfilters=4\nsize=1\nactivation=logistic\n[shortcut]\nfrom=-2\n",
+     0, CLOSE},
+    {"shortcut over activation", 2, 1, GRID,
+     CONV_TANH "[activation]\nactivation=logistic\n[shortcut]\nfrom=-2\n", 0, CLOSE},
+    {"shortcut over batchnorm", 8, 1, GRID, CONV_TANH "[batchnorm]\n[shortcut]\nfrom=-2\n", 0,
+     .02},
+    {"route over reorg", 2, 1, 4, 6, 4,
+     "[activation]\n[reorg]\nstride=2\n[route]\nlayers=-2,-1\n", 0, CLOSE},
+    {"route over reorg reverse", 2, 1, 4, 6, 4,
+     "[activation]\n[reorg]\nstride=2\nreverse=1\n[route]\nlayers=-2,-1\n", 0, CLOSE},
+    {"route over reorg flatten", 2, 1, GRID,
+     "[activation]\n[reorg]\nflatten=1\n[route]\nlayers=-2,-1\n", 0, CLOSE},
+    {"route over downsample", 2, 1, 4, 6, 3,
+     "[activation]\n[upsample]\nstride=-2\n[route]\nlayers=-2,-1\n", 0, CLOSE},
     {"dropout", 2, 1, FLAT,
      "[connected]\noutput=8\nactivation=linear\n[dropout]\nprobability=.4\n", 0, CLOSE},
     {"softmax", 3, 1, FLAT, "[softmax]\n", 1, CLOSE},
     {"softmax groups", 3, 1, FLAT, "[softmax]\ngroups=2\n", 1, CLOSE},
     {"softmax tree", 3, 1, FLAT, "[softmax]\ntree=tree\n", 1, CLOSE},
+    {"softmax spatial", 2, 1, GRID, "[softmax]\nspatial=1\ntemperature=1\n", 1, CLOSE},
     {"logistic", 3, 1, FLAT, "[logistic]\n", 1, CLOSE},
     {"cost", 3, 1, FLAT, "[activation]\n[cost]\n", .5, CLOSE},
     {"cost scaled", 3, 1, FLAT, "[activation]\n[cost]\nscale=3\n", 1.5, CLOSE},
@@ -105,6 +126,9 @@ static const layer_case cases[] = {
      "[connected]\noutput=6\nactivation=linear\n[cost]\ntype=masked\n", .5, CLOSE},
     {"cost L1", 3, 1, FLAT, "[activation]\n[cost]\ntype=L1\n", 1, CLOSE},
     {"cost smooth", 3, 1, FLAT, "[activation]\n[cost]\ntype=smooth\n", .5, CLOSE},
+    {"cost smoothed", 3, 1, FLAT, "[activation]\n[cost]\nsmooth=.2\n", .5, CLOSE},
+    {"cost seg", 3, 1, FLAT, "[activation]\n[cost]\ntype=seg\nnoobj=.3\n", .5, CLOSE},
+    {"cost wgan", 3, 1, FLAT, "[activation]\n[cost]\ntype=wgan\n", 1, CLOSE},
 };
 
 /* ---- networks ---- */
@@ -159,14 +183,14 @@ static void add(all_learned *a, const char *layer, const char *name, float *valu
 static void add_layer(all_learned *a, const char *name, const layer *l)
 {
     int biases = l->type == CONNECTED || l->type == LOCAL ? l->outputs : l->out_c;
-    int weights = l->inputs * l->outputs;
+    int weights = l->inputs * l->outputs, before = a->n;
     if(l->type == LOCAL) weights = l->size * l->size * l->c * l->outputs;
     if(l->type == CONVOLUTIONAL || l->type == DECONVOLUTIONAL) weights = l->nweights;
     if(l->type != BATCHNORM) add(a, name, "weights", l->weights, l->weight_updates, weights);
     add(a, name, "biases", l->biases, l->bias_updates, biases);
     if(l->batch_normalize || l->type == BATCHNORM)
         add(a, name, "scales", l->scales, l->scale_updates, biases);
-    for(int i = 0; l->type == BATCHNORM && i < a->n; ++i) a->arrays[i].fixed = 1;
+    for(int i = before; l->type == BATCHNORM && i < a->n; ++i) a->arrays[i].fixed = 1;
 }
 
 static all_learned learns(const network *net)
@@ -239,7 +263,12 @@ static void make_truth(const layer_case *c, network *net)
         if(strstr(c->layers, "[cost]")) { /* some far away, some near */
             for(int i = 0; i < 6; ++i) t[i] = 3 * (i % 3 - 1) + .1f * i;
             if(strstr(c->layers, "masked")) t[1] = SECRET_NUM;
+            if(strstr(c->layers, "seg")) t[2] = t[4] = 0;
+            for(int i = 0; strstr(c->layers, "wgan") && i < 6; ++i) t[i] = i % 2;
         }
+        int places = net->h * net->w; /* a class for each */
+        for(int i = 0; strstr(c->layers, "spatial") && i < net->truths; ++i)
+            t[i] = (i % places + b) % net->c == i / places;
     }
 }
 
@@ -462,6 +491,83 @@ static void test_saving(void **state)
     }
 }
 
+/* ---- what is no derivative ---- */
+
+/* The smooth option draws each output towards those around it, in a square of five by five. */
+static void test_smooth(void **state)
+{
+    (void)state;
+    layer_case c = {"smooth",
+                    2,
+                    1,
+                    GRID,
+                    "[convolutional]\nfilters=2\nsize=2\nactivation=linear\nsmooth=.2\n",
+                    0,
+                    0};
+    network *net = make(&c);
+    layer *l = net->layers;
+    fill_distinct(net->input, net->inputs * net->batch, 0);
+    forward_network(net);
+    backward_network(net);
+    for(int i = 0; i < l->outputs * l->batch; ++i) {
+        double want = 0;
+        for(int j = 0; j < l->outputs * l->batch; ++j) {
+            int across = j % l->out_w - i % l->out_w;
+            int down = j / l->out_w % l->out_h - i / l->out_w % l->out_h;
+            int image = l->out_w * l->out_h;
+            if(i / image != j / image || abs(across) > 2 || abs(down) > 2) continue;
+            want += .2 * (l->output[j] - l->output[i]);
+        }
+        assert_true(fabs(l->delta[i] - want) < 1e-5);
+    }
+    release(net);
+}
+
+/* thresh=6 of 6 inputs: deltas within 1 are left out; a masked output stays what it is. */
+static void test_left_out(void **state)
+{
+    (void)state;
+    static const char *const layers[] = {"[activation]\n[cost]\nthresh=6\n",
+                                         "[activation]\n[cost]\ntype=masked\n"};
+    for(int masked = 0; masked < 2; ++masked) {
+        layer_case c = {"left out", 3, 1, FLAT, layers[masked], 0, 0};
+        network *net = make(&c);
+        fill_distinct(net->input, 18, 0);
+        make_truth(&c, net);
+        int none = 0;
+        forward_network(net);
+        for(int i = 0; i < 18; ++i) {
+            float delta = net->truth[i] - net->input[i];
+            if(masked ? net->truth[i] == SECRET_NUM : fabsf(delta) < 1) delta = 0;
+            none += delta == 0;
+            assert_true(net->layers[1].delta[i] == delta);
+            assert_true(net->layers[0].output[i] == net->input[i]);
+        }
+        assert_in_range(none, 1, 17);
+        release(net);
+    }
+}
+
+/* The cost of an output that is just 0 or 1, and the length of zeros, are numbers. */
+static void test_finite(void **state)
+{
+    (void)state;
+    layer_case c = {"certain", 3, 1, FLAT, "[logistic]\n", 0, 0};
+    network *net = make(&c);
+    for(int i = 0; i < 18; ++i) {
+        net->input[i] = i % 3 ? 200 : -200;
+        net->truth[i] = i % 2;
+    }
+    forward_network(net);
+    assert_true(*net->cost > 9 * 16 && *net->cost < 9 * 17);
+    release(net);
+    c = (layer_case){"zeros", 3, 1, FLAT, "[l2norm]\n", 0, 0};
+    net = make(&c);
+    forward_network(net);
+    for(int i = 0; i < 18; ++i) assert_true(net->output[i] == 0);
+    release(net);
+}
+
 /* ---- the state goes on ---- */
 
 static const char *const recurrent[] = {
@@ -646,7 +752,8 @@ int main(void)
         cmocka_unit_test(test_saving),      cmocka_unit_test(test_sequences),
         cmocka_unit_test(test_images),      cmocka_unit_test(test_reset),
         cmocka_unit_test(test_first),       cmocka_unit_test(test_above_crop),
-        cmocka_unit_test(test_local_sides),
+        cmocka_unit_test(test_local_sides), cmocka_unit_test(test_smooth),
+        cmocka_unit_test(test_left_out),    cmocka_unit_test(test_finite),
     };
     int status = cmocka_run_group_tests_name("layers", tests, 0, 0);
     printf("%d arrays compared with finite differences; largest relative difference %.1e, with "

@@ -47,11 +47,8 @@ static void test_ignored(void **state)
     (void)state;
     static const char *const cases[][3] = {
         {"", "[convolutional]\nfilters=4\nsize=1\ndot=.1\n", "layer 0, [convolutional]: dot="},
-        {"", CONV "[cost]\ntype=sse\nsmooth=.1\n", "layer 1, [cost]: smooth="},
-        {"", CONV "[cost]\ntype=seg\n", "layer 1, [cost]: type=seg"},
-        {"", CONV "[cost]\ntype=wgan\n", "type=wgan are type=sse"},
-        {"", CONV "[cost]\ntype=sse\nthresh=.2\n", "layer 1, [cost]: ratio="},
-        {"", CONV "[softmax]\nspatial=1\n", "layer 1, [softmax]: spatial="},
+        {"", CONV "[softmax]\nsmooth=.1\n", "layer 1, [softmax]: smooth="},
+        {"", CONV "[cost]\ntype=sse\nratio=.2\n", "layer 1, [cost]: ratio="},
         {"", "[crop]\ncrop_height=4\ncrop_width=4\nangle=3\n" CONV, "layer 0, [crop]: angle="},
         {"", CONV "[batchnorm]\n", "layer 1, [batchnorm]: Darknet does not update"},
         {"adam=1\n", "[local]\nfilters=2\nsize=3\nstride=1\npad=1\n", "in spite of adam=1"},
@@ -65,7 +62,9 @@ static void test_ignored(void **state)
         const char *first = strstr(said, "mgpu: layer");
         assert_null(strstr(first + 1, "mgpu: layer"));
     }
-    load("adam=1\nclip=1\n", CONV "[softmax]\n", o, 1);
+    load("adam=1\nclip=1\n", CONV "smooth=.1\n[softmax]\nspatial=1\n", o, 1);
+    assert_null(strstr(said, "mgpu: "));
+    load("", CONV "[cost]\ntype=seg\nnoobj=.5\nthresh=.2\nsmooth=.1\n", o, 1);
     assert_null(strstr(said, "mgpu: "));
 }
 

@@ -145,6 +145,8 @@ static const error_words &words_of(cudaError_t error)
         ROW(cudaErrorHostMemoryAlreadyRegistered, "memory is already registered"),
         ROW(cudaErrorHostMemoryNotRegistered, "memory has not been registered"),
         ROW(cudaErrorMisalignedAddress, "misaligned address"),
+        ROW(cudaErrorNoKernelImageForDevice,
+            "no kernel image is available for execution on the device"),
         ROW(cudaErrorLaunchFailure, "unspecified launch failure"),
         ROW(cudaErrorNotPermitted, "operation not permitted"),
         ROW(cudaErrorNotSupported, "operation not supported"),

@@ -97,12 +97,15 @@ static bool ready(guard &lock, const queue &q, const operation &op, bool patient
     for(const point &p : op.after)
         if(!advance(lock, p.where, p.number, patient)) return false;
     if(!op.with) return true;
-    if(!all_came(lock, q, op, patient)) return false;
-    if(op.with->done || dropped(q, op)) return true;
-    std::vector<meeting::part> parts = op.with->parts;
-    for(const meeting::part &part : parts)
-        if(!advance(lock, part.place.where, part.place.number - 1, patient)) return false;
-    return true;
+    for(;;) {
+        if(!all_came(lock, q, op, patient)) return false;
+        if(op.with->done || dropped(q, op)) return true;
+        std::vector<meeting::part> parts = op.with->parts;
+        for(const meeting::part &part : parts)
+            if(!advance(lock, part.place.where, part.place.number - 1, patient)) return false;
+        /* What had to be done first may have broken a device. */
+        if(!hindrance(*op.with)) return true;
+    }
 }
 
 /* Does the first operation of the queue. What a device has broken under is dropped. */

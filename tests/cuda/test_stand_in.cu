@@ -192,7 +192,7 @@ __global__ void from_before(float *x, int barrier)
     __syncthreads();
     left[t] = (float)t;
     if(barrier) __syncthreads();
-    x[t] = t ? left[t - 1] : 0;
+    x[threadIdx.x] = t ? left[t - 1] : 0;
 }
 
 __global__ void write_at(float *x, int i)
@@ -1167,6 +1167,25 @@ static void absent_rank()
     });
 }
 
+/* All have called; one gives up, or its device breaks, before the collective is held. */
+static void lost_rank()
+{
+    std::atomic<int> called{0};
+    each_rank([&called](int rank, ncclComm_t comm) {
+        float *x = array(10);
+        add<float, 1><<<1, 10>>>(x, 10);
+        NEED(!ncclAllReduce(x, x, 10, ncclFloat, ncclSum, comm, nullptr));
+        bool gives_up = rank == 1 && !getenv("FAKE_CUDA_FAIL");
+        if(gives_up) {
+            NEED(!ncclCommAbort(comm));
+            GOOD(cudaDeviceSynchronize());
+        }
+        ++called;
+        while(called < ranks) usleep(1000);
+        if(!gives_up) cudaDeviceSynchronize();
+    });
+}
+
 /* ---- all cases */
 
 #ifdef __SANITIZE_ADDRESS__
@@ -1258,6 +1277,10 @@ static const test_case cases[] = {
     {"failed rank, deferred", "DEVICES=3 ASYNC=1 FAIL=ncclAllReduce:1:1", failed_rank, 0, ""},
     {"rank on a broken device", "DEVICES=3 FAIL=launch:1:1", rank_on_broken_device, 0,
      "device 1"},
+    {"rank that gives up", "DEVICES=3 ASYNC=1 TIMEOUT=1", lost_rank, SIGABRT,
+     "a rank has given up"},
+    {"rank whose device breaks", "DEVICES=3 ASYNC=1 TIMEOUT=1 FAIL=launch:1:2", lost_rank,
+     SIGABRT, "a rank's device is broken"},
     {"absent rank", "DEVICES=3 TIMEOUT=1", absent_rank, SIGABRT, "a rank has not come 1"},
 };
 
