@@ -46,7 +46,8 @@ void mgpu_batchnorm_delta_gpu(mgpu_shape s, const float *x, const float *mean,
 void mgpu_upsample_gpu(float *small, int w, int h, int c, int batch, int stride, int forward,
                        float scale, float *large);
 
-/* In place of logistic_x_ent_gpu: cost and delta of n outputs, each a chance for a truth of 0 or
+/* In place of logistic_x_ent_gpu: cost and delta of n outputs, each a chance for a truth of 0
+ * or
  * 1. A chance of just 0 or 1 is taken for one that is 1e-7 off. */
 void mgpu_logistic_gpu(int n, const float *output, const float *truth, float *delta,
                        float *cost);

@@ -325,6 +325,7 @@ static void wait_reduced(mgpu_replica *r)
         cudaError_t status = cudaStreamQuery(p->copies);
         if(status == cudaSuccess) return;
         if(status != cudaErrorNotReady) check(status, "adding up gradients by NCCL");
+        cudaGetLastError(); /* not to be taken for a later call's */
         if(mgpu_job_broken()) {
             ncclCommAbort(p->comm);
             p->comm = 0;

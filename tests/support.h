@@ -16,13 +16,13 @@
 #include "mgpu.h"
 
 /* In builds for CUDA the tests of host devices can be run, too (scripts/run_tests). */
-static inline mgpu_options test_options(void)
+static inline mgpu_options options_by_environment(void)
 {
     mgpu_options o = mgpu_default_options();
     o.nogpu = getenv("MGPU_TEST_HOST") != 0;
     return o;
 }
-#define mgpu_default_options test_options
+#define mgpu_default_options options_by_environment
 #endif
 
 /* ---- nets: the [net] section is put before these ---- */
