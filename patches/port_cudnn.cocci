@@ -1,12 +1,6 @@
 // in src/convolutional_layer.c: MGPU_DNN mgpu_choose_algorithms -cudnnGetConvolutionForwardAlgorithm -cudnnGetConvolutionBackwardDataAlgorithm -cudnnGetConvolutionBackwardFilterAlgorithm
 // in src/convolutional_kernels.cu: mgpu_hooks_cuda MGPU_DNN
-// in src/batchnorm_layer.c: MGPU_DNN
-// in src/connected_layer.c: MGPU_DNN
 // in src/deconvolutional_layer.c: mgpu_hooks MGPU_DNN
-// in src/rnn_layer.c: MGPU_DNN
-// in src/gru_layer.c: MGPU_DNN
-// in src/lstm_layer.c: MGPU_DNN
-// in src/network.c: MGPU_DNN
 // in src/layer.c: mgpu_hooks mgpu_free_descriptors
 //
 // cuDNN 8 and later: algorithms are chosen from a list, not by a limit of memory. Each
