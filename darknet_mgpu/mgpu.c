@@ -3,6 +3,7 @@
 #include "mgpu_cfg.h"
 #include "mgpu_checkpoint.h"
 #include "mgpu_device.h"
+#include "mgpu_device_cuda.h"
 #include "mgpu_error.h"
 #include "mgpu_notes.h"
 #include "mgpu_random.h"
@@ -92,6 +93,7 @@ static network *make_root(char *cfg, const mgpu_device *kind, const mgpu_options
     mgpu_srand((unsigned int)(o->seed ^ o->seed >> 32));
     mgpu_least_rows(o->predicts ? o->ngpus : 0);
 #ifdef GPU
+    mgpu_cuda_modes = (mgpu_cuda_modes_t){o->deterministic || o->reproducible, o->tf32};
     cuda_set_device(o->cpu_relocation ? -1 : o->gpus[0]); /* where Darknet builds the root */
 #endif
     network *root = parse_network_cfg(cfg);

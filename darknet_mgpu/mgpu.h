@@ -31,7 +31,8 @@ typedef struct {
     int verbose;        /* 1: detection layers print their line, one a mini-batch */
     int profile;        /* 1: where the time of training went is printed when it is freed */
     int nogpu;          /* 1: host devices, in a build with CUDA too */
-    int deterministic;  /* 1: cuDNN sums in the same order in every run */
+    int deterministic;  /* 1: cuDNN sums in the same order in every run; reproducible
+                         * says so, too */
     int tf32;     /* 1: products and convolutions may be rounded to TF32 on CUDA devices */
     int predicts; /* 1: only to predict: a mini-batch gets a row per device or more */
     unsigned long long seed; /* of the initial weights and of dropout */

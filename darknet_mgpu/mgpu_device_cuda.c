@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <time.h>
 
-mgpu_cuda_modes_t mgpu_cuda_modes;
+_Thread_local mgpu_cuda_modes_t mgpu_cuda_modes;
 
 /* What a thread holds of one device; handles are null until they are asked for. */
 typedef struct context {

@@ -6,14 +6,14 @@
 #ifdef GPU
 #include "mgpu_hooks_cuda.h"
 
-/* How products and convolutions are computed, on every device. Set before the first network
- * is made. */
+/* How the calling thread's networks compute products and convolutions. Set before they are
+ * built. */
 typedef struct {
     int deterministic; /* 1: only algorithms whose sums have a fixed order */
     int tf32;          /* 1: tensor cores may round what they multiply to 10 bits of mantissa */
 } mgpu_cuda_modes_t;
 
-extern mgpu_cuda_modes_t mgpu_cuda_modes;
+extern _Thread_local mgpu_cuda_modes_t mgpu_cuda_modes;
 
 /* How many devices CUDA sees; 0 with mgpu_error() saying why none. */
 int mgpu_cuda_count(void);

@@ -120,6 +120,7 @@ static void open_device(mgpu_replica *r)
     const mgpu_shared *s = r->shared;
     size_t n = s->layout->learned;
     current = r;
+    mgpu_cuda_modes = (mgpu_cuda_modes_t){s->deterministic, s->tf32};
     cuda_set_device(r->device);
     place *p = r->place = calloc(1, sizeof *p);
     if(!p) mgpu_job_fail("no memory for CUDA device %d", r->device);

@@ -19,8 +19,9 @@ typedef struct {
     unsigned long long seed; /* of what layers draw */
     int nbuckets;
     mgpu_bucket *buckets;
-    int on_device; /* 1: the devices update themselves */
-    int joined;    /* 1: they can add up their gradients by kind->reduce */
+    int deterministic, tf32; /* see mgpu_options */
+    int on_device;           /* 1: the devices update themselves */
+    int joined;              /* 1: they can add up their gradients by kind->reduce */
 
     /* The root's arenas W, U, m and v (NULL under SGD) and R. Host replicas read W and R in
      * place; under on_device W, U, m and v are the devices', and these follow on demand. */

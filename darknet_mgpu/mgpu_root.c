@@ -177,6 +177,8 @@ static void fill_shared(mgpu *m, const mgpu_options *o)
     s->layout = &m->layout;
     s->root = m->root;
     s->seed = o->seed;
+    s->deterministic = o->deterministic || o->reproducible;
+    s->tf32 = o->tf32;
     s->on_device = s->kind->update && (!o->cpu_merge || !o->cpu_relocation);
     for(int i = 0; i < m->n; ++i) {
         m->replicas[i] = (mgpu_replica){.shared = s, .number = i, .device = o->gpus[i]};

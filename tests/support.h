@@ -20,6 +20,7 @@ static inline mgpu_options options_by_environment(void)
 {
     mgpu_options o = mgpu_default_options();
     o.nogpu = getenv("MGPU_TEST_HOST") != 0;
+    o.deterministic = 1;
     return o;
 }
 #define mgpu_default_options options_by_environment

@@ -70,7 +70,7 @@ static void test_refused(void **state)
     refuse(&o, 0, "device 0 is listed twice");
     o.gpus = high;
     o.ngpus = 2;
-    refuse(&o, 0, "there is no device 64; host devices are 0..63");
+    refuse(&o, 0, "there is no device 64; ");
     o.gpus = low;
     o.ngpus = 1;
     refuse(&o, 0, "there is no device -1");
@@ -80,9 +80,11 @@ static void test_refused(void **state)
     o.shares = twice;
     refuse(&o, 0, "device 0 has a share of 0");
     o = devices(2);
+    o.nogpu = 1;
     o.cpu_merge = 0;
     refuse(&o, 0, "need CUDA devices");
     o = devices(2);
+    o.nogpu = 1;
     o.cpu_relocation = 0;
     refuse(&o, 0, "need CUDA devices");
     o = devices(2);
@@ -110,7 +112,9 @@ static void test_replicas(void **state)
         assert_ptr_equal(net->replicas[i]->layers[0].rolling_mean, net->layers[0].rolling_mean);
         assert_ptr_not_equal(net->replicas[i]->layers[0].output, net->layers[0].output);
     }
+#ifndef GPU /* on CUDA devices each replica has a gradient that is brought there */
     assert_ptr_equal(net->replicas[0]->layers[0].weight_updates, net->layers[0].weight_updates);
+#endif
     assert_ptr_not_equal(net->replicas[1]->layers[0].weight_updates,
                          net->layers[0].weight_updates);
     free_network(net);
@@ -245,6 +249,7 @@ static void test_weights_in_place(void **state)
     loud();
     first = network_predict(net, x)[0];
     scal_cpu(net->layers[6].inputs * 10, 3, net->layers[6].weights, 1);
+    mgpu_push_weights(net); /* without effect on the host */
     second = network_predict(net, x)[0];
     assert_true(fabsf(first - second) > 1e-4);
     quiet();
