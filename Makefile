@@ -20,7 +20,8 @@
 # DARKNET=/path takes that tree of pjreddie's Darknet instead of downloading one;
 # ARCH_FLAGS= replaces -march=native.
 #
-# CUDA=/path is where CUDA is; ARCH= names the cards to compile for, in nvcc's words.
+# CUDA=/path is where CUDA is; ARCH= names the cards to compile for, in nvcc's words;
+# CUDA_MORE=/path has include/ and lib/ with what is not there (scripts/cuda_parts).
 #
 # A variant is one way to compile everything, in build/VARIANT: fast, plain, asan
 # and tsan; fast_cuda and plain_cuda, for CUDA; fake, fake_asan and fake_tsan, for the
@@ -84,6 +85,10 @@ ifneq ($(CUDA),/usr)
 CUDA_INCLUDES := -isystem $(CUDA)/include
 CUDA_LIBS := $(addprefix -L,$(wildcard $(CUDA)/lib64 $(CUDA)/lib)) -Wl,-rpath,$(CUDA)/lib64
 endif
+ifneq ($(CUDA_MORE),)
+CUDA_INCLUDES += -isystem $(CUDA_MORE)/include
+CUDA_LIBS += -L$(CUDA_MORE)/lib -Wl,-rpath,$(CUDA_MORE)/lib
+endif
 CUDA_LIBS += -lcudart -lcublas -lcurand $(if $(filter 1,$(CUDNN)),-lcudnn) $(if $(filter 1,$(NCCL)),-lnccl) -lstdc++
 else ifeq ($(CUDA_KIND),fake)
 CUDNN ?= $(if $(wildcard tests/cuda/include/cudnn.h),1)
@@ -106,8 +111,9 @@ endif
 DARKNET_FLAGS = $(DARKNET_COMMON) -Idarknet_mgpu $(CUDA_FLAGS) $(STOCK_FLAGS) \
     -Wno-stringop-truncation -Werror=implicit-function-declaration
 
-# Ours: strict, and never with fast-math.
-MODULE_FLAGS := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC -pthread -ffp-contract=off -fopenmp-simd $(OPTIMIZE)
+# Ours: strict (WERROR= for a compiler that warns of more), and never with fast-math.
+WERROR ?= -Werror
+MODULE_FLAGS := -std=c11 -D_GNU_SOURCE -Wall -Wextra $(WERROR) -fPIC -pthread -ffp-contract=off -fopenmp-simd $(OPTIMIZE)
 MODULE_INCLUDES := $(if $(BLAS_LIBS),-DMGPU_BLAS) $(CUDA_FLAGS) -Idarknet_mgpu -isystem build/darknet/include -isystem build/darknet/src
 
 # CUDA's files, Darknet's and ours, by nvcc; the C compiler's flags go to what it compiles by.
@@ -185,14 +191,29 @@ darknet libdarknet.a libdarknet.so: %: $(OUT)/% FORCE
 
 stock: build/stock.stamp
 
-build/stock.stamp: openmp := 0
-build/stock_openmp.stamp: openmp := 1
-build/stock.stamp build/stock_openmp.stamp: build/%.stamp: build/upstream.stamp
+# For CUDA: what today's wants otherwise is said to its Makefile, so that the source is stock's.
+# Without cuDNN, of which stock uses calls that are gone.
+STOCK_CUDA := build/stock_$(CUDA_KIND)_cuda
+from_top = $(patsubst build/%,$(CURDIR)/build/%,$(patsubst tests/%,$(CURDIR)/tests/%,$1))
+STOCK_CUDA_LIBS = $(call from_top,$(filter-out -lcudnn -lnccl,$(CUDA_LIBS)))
+
+build/stock.stamp: stock_args := GPU=0
+build/stock_openmp.stamp: stock_args := GPU=0 OPENMP=1
+$(STOCK_CUDA).stamp: stock_args = GPU=1 NVCC='$(call from_top,$(NVCC))' ARCH='$(ARCH)' \
+    COMMON='-Iinclude/ -Isrc/ -DGPU -DcudaThreadSynchronize=cudaDeviceSynchronize $(call from_top,$(CUDA_INCLUDES))' \
+    LDFLAGS='-lm -pthread $(STOCK_CUDA_LIBS)'
+$(STOCK_CUDA).stamp: $(STOCK_CUDA).flags $(FAKE_CUDA_LIB)
+
+$(STOCK_CUDA).flags: FORCE
+	@echo '$(NVCC) $(ARCH) $(CUDA_INCLUDES)' >$@.tmp
+	@cmp -s $@.tmp $@ && rm $@.tmp || mv $@.tmp $@
+
+build/stock.stamp build/stock_openmp.stamp $(STOCK_CUDA).stamp: build/%.stamp: build/upstream.stamp
 	@echo 'building stock Darknet (build/$*)'
 	@rm -rf build/$*
 	@cp -Rp build/upstream build/$*
 	@mkdir -p build/$*/obj build/$*/backup build/$*/results
-	@$(MAKE) -s -C build/$* all CPP='gcc -x c' GPU=0 CUDNN=0 OPENCV=0 OPENMP=$(openmp) DEBUG=0 \
+	@$(MAKE) -s -C build/$* all CPP='gcc -x c' CUDNN=0 OPENCV=0 OPENMP=0 DEBUG=0 $(stock_args) \
 	    >build/$*.log 2>&1 || { tail -n 20 build/$*.log; \
 	    echo 'stock Darknet does not compile; see build/$*.log' >&2; exit 1; }
 	@touch $@
@@ -223,8 +244,19 @@ build/stock/stock_run build/stock/bench_step: build/stock/%: tests/%.c $(wildcar
 build/stock_openmp/bench_step: tests/bench_step.c tests/support.h build/stock_openmp.stamp
 	$(STOCK_CC) -fopenmp
 
-$(OUT)/bench_step $(OUT)/zoo: $(OUT)/%: $(OUT)/tests/%.o $(OUT)/libdarknet.a
+$(OUT)/bench_step $(OUT)/zoo $(OUT)/gpu_contract $(OUT)/gpu_speed: $(OUT)/%: $(OUT)/tests/%.o $(OUT)/libdarknet.a
 	@$(CC) $(STOCK_FLAGS) $^ -o $@ $(LIBS) -lm -pthread
+
+# What scripts/gpu_check runs.
+$(STOCK_CUDA)/gpu_speed: tests/gpu_speed.c tests/support.h $(STOCK_CUDA).stamp
+	$(STOCK_CC) -DGPU $(CUDA_INCLUDES) $(filter-out -lcudnn -lnccl,$(CUDA_LIBS))
+
+$(OUT)/gpu_card: tests/gpu_card.c $(OUT)/flags $(FAKE_CUDA_LIB)
+	@echo 'CC $@'
+	@$(CC) $(CUDA_FLAGS) $(MODULE_FLAGS) $< -o $@ $(CUDA_LIBS) -pthread
+
+gpu_programs: $(OUT)/gpu_card $(OUT)/gpu_contract $(OUT)/gpu_speed $(STOCK_CUDA)/gpu_speed
+.PHONY: gpu_programs
 
 run_tests: variant $(TEST_PROGRAMS)
 	@scripts/run_tests $(VARIANT) $(TESTS)

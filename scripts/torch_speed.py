@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""torch_speed.py CFG...: images per second of training Darknet's cfgs by PyTorch.
+
+Builds of each cfg the same layers, and trains it on the first CUDA device on made-up rows that
+lie in memory: batch/subdivisions rows at a time, gradients added up, one step of momentum SGD a
+batch, all in 32 bits (no TF32), as Darknet does. The loss of a [yolo] layer is the mean square
+of its input: what its own would cost is little. Prints a line for each cfg: its file and the
+median of STEPS steps' images per second.
+
+Needs:  PyTorch. Status 3, with a line on stderr, where that sees no CUDA device.
+DEVICE= another of PyTorch's devices (cuda); STEPS= (10); SECONDS= a net may take in all (12).
+"""
+import os
+import statistics
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+ACTIVATIONS = {
+    "leaky": lambda x: functional.leaky_relu(x, 0.1),
+    "relu": functional.relu,
+    "linear": lambda x: x,
+}
+
+
+def read_cfg(path):
+    """The sections of a cfg, each a pair of its name and its options."""
+    sections = []
+    with open(path) as lines:
+        for line in lines:
+            line = line.split("#")[0].strip()
+            if line.startswith("["):
+                sections.append((line.strip("[]"), {}))
+            elif line:
+                key, value = line.split("=", 1)
+                sections[-1][1][key.strip()] = value.strip()
+    return sections
+
+
+def fitted(other, x):
+    """What a shortcut adds to x: the channels and places that both have."""
+    step, missing = max(1, other.shape[3] // x.shape[3]), x.shape[1] - other.shape[1]
+    other = other[:, :x.shape[1], ::step, ::step]
+    return functional.pad(other, (0, 0, 0, 0, 0, missing)) if missing > 0 else other
+
+
+class Network(nn.Module):
+    """Darknet's layers one after the other; each may look back at any before it."""
+
+    def __init__(self, sections, channels):
+        super().__init__()
+        self.sections = sections
+        self.kept = nn.ModuleDict()
+        self.wide = []  # channels that come out of each layer
+        self.wanted = set()  # layers that others look back at
+        for i, (kind, options) in enumerate(sections):
+            before = self.wide[-1] if self.wide else channels
+            self.wide.append(self.add(i, kind, options, before))
+
+    def sources(self, i, options, key):
+        found = [int(text) for text in options[key].split(",")]
+        return [i + n if n < 0 else n for n in found]
+
+    def add(self, i, kind, options, before):
+        """Makes layer i of what `before` channels come in; returns how many come out."""
+        if kind == "convolutional":
+            filters, size = int(options.get("filters", 1)), int(options.get("size", 1))
+            normal = options.get("batch_normalize") == "1"
+            padding = size // 2 if options.get("pad") == "1" else int(options.get("padding", 0))
+            layers = [nn.Conv2d(before, filters, size, int(options.get("stride", 1)), padding,
+                                groups=int(options.get("groups", 1)), bias=not normal)]
+            if normal:
+                layers.append(nn.BatchNorm2d(filters))
+            self.kept[str(i)] = nn.Sequential(*layers)
+            return filters
+        if kind == "route":
+            found = self.sources(i, options, "layers")
+            self.wanted.update(found)
+            return sum(self.wide[n] for n in found)
+        if kind == "shortcut":
+            self.wanted.update(self.sources(i, options, "from"))
+        elif kind not in ("maxpool", "avgpool", "upsample", "softmax", "yolo"):
+            raise ValueError("no layer [%s] here" % kind)
+        return before
+
+    def forward(self, x, truth):
+        """The loss of a mini-batch."""
+        outputs, loss = {}, 0
+        for i, (kind, options) in enumerate(self.sections):
+            act = ACTIVATIONS[options.get("activation", "linear")]
+            if kind == "convolutional":
+                x = act(self.kept[str(i)](x))
+            elif kind == "maxpool":
+                size, stride = int(options.get("size", 1)), int(options.get("stride", 1))
+                x = functional.max_pool2d(x, size, stride, size // 2 if size % 2 else 0)
+            elif kind == "avgpool":
+                x = x.mean((2, 3), keepdim=True)
+            elif kind == "upsample":
+                x = functional.interpolate(x, scale_factor=int(options.get("stride", 2)))
+            elif kind == "shortcut":
+                x = act(x + fitted(outputs[self.sources(i, options, "from")[0]], x))
+            elif kind == "route":
+                x = torch.cat([outputs[n] for n in self.sources(i, options, "layers")], 1)
+            elif kind == "softmax":
+                loss = loss + functional.cross_entropy(x.flatten(1), truth)
+            else:
+                loss = loss + x.square().mean()
+            if i in self.wanted:
+                outputs[i] = x
+        return loss
+
+
+def rows_of(options, n):
+    """A batch on the host, in memory that a device copies from."""
+    shape = (n, int(options["channels"]), int(options["height"]), int(options["width"]))
+    rows, truth = torch.rand(shape), torch.zeros(n, dtype=torch.long)
+    return (rows.pin_memory(), truth.pin_memory()) if torch.cuda.is_available() else (rows, truth)
+
+
+def train(path, device, steps, seconds):
+    """The images per second of each step."""
+    (_, options), *sections = read_cfg(path)
+    batch, parts = int(options["batch"]), int(options["subdivisions"])
+    net = Network(sections, int(options["channels"])).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-6, momentum=0.9, weight_decay=0.0005)
+    rows, truth = rows_of(options, batch)
+    speeds, deadline = [], time.monotonic() + seconds
+    for i in range(-2, steps):  # two are not counted
+        began = time.monotonic()
+        optimizer.zero_grad(set_to_none=True)
+        for x, y in zip(rows.chunk(parts), truth.chunk(parts)):
+            loss = net(x.to(device, non_blocking=True), y.to(device, non_blocking=True))
+            loss.backward()
+        optimizer.step()
+        loss.item()  # waits for the device
+        if i >= 0:
+            speeds.append(batch / (time.monotonic() - began))
+        if speeds and time.monotonic() > deadline:
+            break
+    return speeds
+
+
+def main():
+    device = os.environ.get("DEVICE", "cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        print("torch_speed.py: PyTorch %s sees no CUDA device" % torch.__version__, file=sys.stderr)
+        return 3
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    steps, seconds = int(os.environ.get("STEPS", 10)), float(os.environ.get("SECONDS", 12))
+    for path in sys.argv[1:]:
+        speeds = train(path, device, steps, seconds)
+        print("%s %.2f" % (path, statistics.median(speeds)), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
