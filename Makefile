@@ -5,6 +5,8 @@
 #   make GPU=1      the same for CUDA devices too; CUDNN=1 with cuDNN, NCCL=1 with NCCL
 #   make test       every test; TESTS="test_plan ..." names some
 #   make asan tsan  the tests under the sanitizers
+#   make test-cuda  the tests of CUDA devices, on a stand-in for CUDA that needs no card
+#   make nvcc       compiles and links for CUDA, cuDNN and NCCL, where they are installed
 #   make test-zoo   every cfg that Darknet ships, on several devices
 #   make mutants    shows that tests fail where a guard is taken away
 #   make lint       formatting, cppcheck, scripts
@@ -42,7 +44,7 @@ BLAS_LIBS := $(if $(filter fast,$(LIKE)),-lopenblas)
 
 all: darknet libdarknet.a libdarknet.so
 
-.PHONY: all variant test test-zoo asan tsan mutants lint stock memory bench digits demo detect install clean distclean \
+.PHONY: all variant test test-zoo test-cuda nvcc asan tsan mutants lint stock memory bench digits demo detect install clean distclean \
     run_tests setup_test setup_lint FORCE
 .DELETE_ON_ERROR:
 
@@ -220,7 +222,9 @@ build/stock.stamp build/stock_openmp.stamp $(STOCK_CUDA).stamp: build/%.stamp: b
 
 # ---- Tests: each tests/test_*.c is a program, each tests/*.sh a test
 
-TESTS ?= $(patsubst tests/%.c,%,$(wildcard tests/test_*.c)) $(wildcard tests/*.sh)
+CUDA_ONLY := test_cuda_layers tests/test_cuda_headers.sh tests/test_cuda_faults.sh tests/test_stand_in.sh \
+    tests/test_gpu_check.sh
+TESTS ?= $(filter-out $(CUDA_ONLY),$(patsubst tests/%.c,%,$(wildcard tests/test_*.c)) $(wildcard tests/*.sh))
 FAST_TESTS := test_products test_loops test_contract
 TEST_PROGRAMS = $(addprefix $(OUT)/,$(patsubst %.c,%,$(wildcard tests/test_*.c)))
 STOCK_RUN = $(if $(wildcard tests/stock_run.c),build/stock/stock_run)
@@ -258,7 +262,7 @@ $(OUT)/gpu_card: tests/gpu_card.c $(OUT)/flags $(FAKE_CUDA_LIB)
 gpu_programs: $(OUT)/gpu_card $(OUT)/gpu_contract $(OUT)/gpu_speed $(STOCK_CUDA)/gpu_speed
 .PHONY: gpu_programs
 
-run_tests: variant $(TEST_PROGRAMS)
+run_tests: variant $(TEST_PROGRAMS) $(FAKE_CUDA_TEST)
 	@scripts/run_tests $(VARIANT) $(TESTS)
 
 # The build for speed first, as far as it differs; then the one to compare with stock.
@@ -268,6 +272,17 @@ test: setup_test stock $(STOCK_RUN)
 
 asan tsan: setup_test stock $(STOCK_RUN)
 	@$(MAKE) --no-print-directory VARIANT=$@ run_tests
+
+# On fake devices; then the tests of host devices in the same binary, without a card.
+CUDA_TESTS := test_device test_contract test_replicas test_root $(CUDA_ONLY)
+HOST_TESTS := test_device test_root test_command test_layers
+
+test-cuda: setup_test stock $(STOCK_RUN)
+	@$(MAKE) --no-print-directory VARIANT=fake TESTS="$(CUDA_TESTS)" run_tests
+	@$(MAKE) --no-print-directory VARIANT=fake ON_HOST=1 TESTS="$(HOST_TESTS)" run_tests
+
+nvcc:
+	@scripts/nvcc_check
 
 # Every cfg that Darknet ships; ZOO="rnn gru" names some.
 test-zoo: $(OUT)/zoo

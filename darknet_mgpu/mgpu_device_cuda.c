@@ -79,22 +79,21 @@ void mgpu_random_check(curandStatus_t status, const char *what)
     mgpu_cuda_fail(what, why);
 }
 
+/* Goes on where a device has failed: there is nothing to lose on it any more. */
 static void free_contexts(void *list)
 {
     int before = gpu_index;
     for(context *c = list, *next; c; c = next) {
         next = c->next;
-        cuda_set_device(c->device);
-        if(c->blas) mgpu_blas_check(cublasDestroy(c->blas), "destroying a handle");
-        if(c->random) {
-            mgpu_random_check(curandDestroyGenerator(c->random), "destroying a generator");
-        }
+        cudaSetDevice(c->device);
+        if(c->blas) cublasDestroy(c->blas);
+        if(c->random) curandDestroyGenerator(c->random);
 #ifdef CUDNN
-        if(c->dnn) MGPU_DNN(cudnnDestroy(c->dnn));
+        if(c->dnn) cudnnDestroy(c->dnn);
 #endif
         free(c);
     }
-    cuda_set_device(before);
+    if(before >= 0) cudaSetDevice(before);
 }
 
 static void make_key(void)

@@ -11,12 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void free_replica(void *arg, int worker)
+{
+    mgpu *m = arg;
+    mgpu_replica_free(m->replicas + worker);
+}
+
 static void close_replica(void *arg, int worker)
 {
     mgpu *m = arg;
-    mgpu_replica *r = m->replicas + worker;
-    mgpu_replica_free(r);
-    if(m->shared.kind->close) m->shared.kind->close(r);
+    if(m->shared.kind->close) m->shared.kind->close(m->replicas + worker);
 }
 
 static void free_arenas(mgpu *m)
@@ -36,7 +40,10 @@ static void free_arenas(mgpu *m)
 static void free_mgpu(mgpu *m)
 {
     if(!m) return;
-    if(m->workers) mgpu_workers_run(m->workers, close_replica, m);
+    if(m->workers) {
+        mgpu_workers_run(m->workers, free_replica, m); /* which ends where a device is gone */
+        mgpu_workers_run(m->workers, close_replica, m);
+    }
     mgpu_workers_free(m->workers);
     free_arenas(m);
     if(m->root) m->root->mgpu = m->root->replicas = 0;
@@ -297,14 +304,19 @@ static void bring_statistics(void *arg, int worker)
     if(worker == job->worker) job->m->shared.kind->statistics(job->m->replicas + worker);
 }
 
-int mgpu_root_settle(network *root)
+/* All devices have the same: if one has failed, the next is asked. */
+static int pull(mgpu *m)
 {
-    mgpu *m = root->mgpu;
-    /* All devices have the same: if one failed, the next is asked. */
     for(single_job job = {m, 0}; m->behind && job.worker < m->n; ++job.worker) {
         if(mgpu_workers_run(m->workers, pull_arenas, &job) == 0) m->behind = 0;
     }
-    if(m->behind) return -1;
+    return m->behind ? -1 : 0;
+}
+
+int mgpu_root_settle(network *root)
+{
+    mgpu *m = root->mgpu;
+    if(pull(m) < 0) return -1;
     if(root_on_device(m) && m->replicas[0].stale_statistics) {
         if(mgpu_workers_run(m->workers, bring_statistics, &(single_job){m, 0}) < 0) return -1;
         m->replicas[0].stale_statistics = 0;
@@ -320,12 +332,26 @@ void mgpu_root_changed(network *root)
     }
 }
 
+/* A root's device may be the one that failed: from now on it is on the host, if only to be
+ * saved and freed. What it has on the device goes with the program. */
+static void leave_device(network *root)
+{
+#ifdef GPU
+    if(root->gpu_index < 0) return;
+    cuda_set_device(root->gpu_index = -1);
+    root->workspace = 0;
+#else
+    (void)root;
+#endif
+}
+
 int mgpu_root_rescue(network *root, const char *directory, const char *base)
 {
-    const mgpu *m = root->mgpu;
+    mgpu *m = root->mgpu;
     char name[PATH_MAX];
     if(!m->broken) return 0;
-    if(mgpu_root_settle(root) < 0) {
+    leave_device(root);
+    if(pull(m) < 0) {
         fprintf(stderr, "mgpu: no device has the weights any more: %s\n", mgpu_error());
         return 1;
     }
