@@ -275,7 +275,7 @@ asan tsan: setup_test stock $(STOCK_RUN)
 
 # On fake devices; then the tests of host devices in the same binary, without a card.
 CUDA_TESTS := test_device test_contract test_replicas test_root $(CUDA_ONLY)
-HOST_TESTS := test_device test_root test_command test_layers
+HOST_TESTS := test_root test_command test_layers test_valid test_stock_commands
 
 test-cuda: setup_test stock $(STOCK_RUN)
 	@$(MAKE) --no-print-directory VARIANT=fake TESTS="$(CUDA_TESTS)" run_tests
