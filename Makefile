@@ -44,7 +44,7 @@ BLAS_LIBS := $(if $(filter fast,$(LIKE)),-lopenblas)
 
 all: darknet libdarknet.a libdarknet.so
 
-.PHONY: all variant test test-zoo test-cuda nvcc asan tsan mutants lint stock memory bench digits demo detect install clean distclean \
+.PHONY: all variant test test-zoo test-cuda test-cuda-asan test-cuda-tsan nvcc asan tsan mutants lint stock memory bench digits demo detect install clean distclean \
     run_tests setup_test setup_lint FORCE
 .DELETE_ON_ERROR:
 
@@ -275,11 +275,20 @@ asan tsan: setup_test stock $(STOCK_RUN)
 
 # On fake devices; then the tests of host devices in the same binary, without a card.
 CUDA_TESTS := test_device test_contract test_replicas test_root $(CUDA_ONLY)
+MODE_TESTS := test_device test_cuda_layers tests/test_cuda_faults.sh
 HOST_TESTS := test_root test_command test_layers test_valid test_stock_commands
 
 test-cuda: setup_test stock $(STOCK_RUN)
 	@$(MAKE) --no-print-directory VARIANT=fake TESTS="$(CUDA_TESTS)" run_tests
+	@for mode in ASYNC GUARD REVERSE; do \
+	    echo "FAKE_CUDA_$$mode=1"; \
+	    env FAKE_CUDA_$$mode=1 $(MAKE) --no-print-directory VARIANT=fake TESTS="$(MODE_TESTS)" run_tests || exit 1; \
+	done
 	@$(MAKE) --no-print-directory VARIANT=fake ON_HOST=1 TESTS="$(HOST_TESTS)" run_tests
+
+# The stand-in, the device table, one layer of each type and faults, under the sanitizers.
+test-cuda-asan test-cuda-tsan: setup_test stock $(STOCK_RUN)
+	@$(MAKE) --no-print-directory VARIANT=$(patsubst test-cuda-%,fake_%,$@) TESTS="$(MODE_TESTS) tests/test_stand_in.sh" run_tests
 
 nvcc:
 	@scripts/nvcc_check
