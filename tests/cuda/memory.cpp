@@ -111,6 +111,18 @@ static void give_back(device &d, char *block, size_t bytes)
     all().arenas[d.number].unused.emplace(bytes, block);
 }
 
+/* A device without allocations begins anew, so that what is opened and closed stays small. */
+static void reset(device &d)
+{
+    if(d.used || !options().guard) return;
+    std::lock_guard<std::mutex> lock(all().arena_mutex);
+    arena &a = all().arenas[d.number];
+    protect(d.number, PROT_NONE);
+    madvise(a.start, a.top, MADV_DONTNEED);
+    a.unused.clear();
+    a.top = 0;
+}
+
 /* ---- canaries: before an allocation, and from its last byte on */
 
 /* As a float it is no number, and other than fresh memory's. */
@@ -259,6 +271,7 @@ static cudaError_t release(char *start)
     memset(start, 0xff, a.size);
     give_back(d, start - alignment, block_bytes(a.size));
     d.used -= (a.size + alignment - 1) / alignment * alignment;
+    reset(d);
     return cudaSuccess;
 }
 
