@@ -3,7 +3,7 @@
 #include "mgpu_cfg.h"
 #include "mgpu_checkpoint.h"
 #include "mgpu_device.h"
-#include "mgpu_device_cuda.h"
+#include "mgpu_cuda.h"
 #include "mgpu_error.h"
 #include "mgpu_notes.h"
 #include "mgpu_random.h"

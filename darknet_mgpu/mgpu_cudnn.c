@@ -7,7 +7,7 @@
 #error "CUDNN=1 needs cuDNN 8 or later"
 #endif
 #include "convolutional_layer.h"
-#include "mgpu_device_cuda.h"
+#include "mgpu_cuda.h"
 #include "mgpu_tensors.h"
 
 /* As much workspace as stock Darknet allows a layer, bytes. */

@@ -9,7 +9,7 @@
  */
 #include "support.h"
 #include "mgpu.h"
-#include "mgpu_device_cuda.h"
+#include "mgpu_cuda.h"
 
 #include <float.h>
 

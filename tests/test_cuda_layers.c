@@ -8,7 +8,7 @@
 #include "networks.h"
 #ifdef GPU
 #include "cuda.h"
-#include "mgpu_device_cuda.h"
+#include "mgpu_cuda.h"
 #include "mgpu_hooks.h"
 #include "mgpu_reduce.h"
 #include "mgpu_replica.h"
@@ -499,7 +499,7 @@ static void update_host_by_adam(both *b, float *const *moments, int t)
 /* Two updates, with a mini-batch before each. */
 static void check_updates(both *b, int adam)
 {
-    float *moments[2 * b->layout.n];
+    float *moments[2 * b->layout.n + 1];
     for(int i = 0; i < 2 * b->layout.n; ++i)
         moments[i] = calloc(b->layout.tensors[i / 2].length, sizeof(float));
     for(int t = 1; t <= 2; ++t) {

@@ -1,7 +1,7 @@
-/* mgpu_device_cuda.h: CUDA's libraries as this module uses them. Empty in builds without CUDA.
+/* mgpu_cuda.h: CUDA's libraries as this module uses them. Empty in builds without CUDA.
  * What Darknet itself calls is in mgpu_hooks_cuda.h. */
-#ifndef MGPU_DEVICE_CUDA_H
-#define MGPU_DEVICE_CUDA_H
+#ifndef MGPU_CUDA_H
+#define MGPU_CUDA_H
 
 #ifdef GPU
 #include "mgpu_hooks_cuda.h"
