@@ -285,9 +285,12 @@ test-cuda: setup_test stock $(STOCK_RUN)
 	@env FAKE_CUDA_REVERSE=1 $(MAKE) --no-print-directory VARIANT=fake TESTS="$(MODE_TESTS)" run_tests
 	@$(MAKE) --no-print-directory VARIANT=fake ON_HOST=1 TESTS="$(HOST_TESTS)" run_tests
 
-# The stand-in, the device table, one layer of each type and faults, under the sanitizers.
+# Under the sanitizers: layers, on one device, give the thread sanitizer nothing to see.
+SANITIZED_TESTS := test_device tests/test_cuda_faults.sh tests/test_stand_in.sh
+
+test-cuda-asan: SANITIZED_TESTS += test_cuda_layers
 test-cuda-asan test-cuda-tsan: setup_test stock $(STOCK_RUN)
-	@$(MAKE) --no-print-directory VARIANT=$(patsubst test-cuda-%,fake_%,$@) TESTS="$(MODE_TESTS) tests/test_stand_in.sh" run_tests
+	@$(MAKE) --no-print-directory VARIANT=$(patsubst test-cuda-%,fake_%,$@) TESTS="$(SANITIZED_TESTS)" run_tests
 
 nvcc:
 	@scripts/nvcc_check

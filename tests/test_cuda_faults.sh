@@ -23,11 +23,17 @@ says 'CUDA device 1: .*out of memory, [0-9]+ of 1 MB free; raise subdivisions'
 sed -i 's/filters=800/filters=8/' small.cfg
 unset FAKE_CUDA_MEMORY_MB
 
-# In the middle of a batch, wherever gradients are merged and the root lives.
+# In the middle of a batch, wherever gradients are merged and the root lives. Fewer under the thread
+# sanitizer, where a run takes a hundred times as long.
+ways=("1 1" "1 0" "0 1" "0 0") least=18
+faults="launch:200:1 launch:351:0 cudaMemcpyAsync:30:1 cudnnConvolutionForward:15:0 ncclAllReduce:7:1"
+case $MGPU_VARIANT in
+*tsan) ways=("1 1" "0 1") least=3 faults="launch:351:0 ncclAllReduce:7:1" ;;
+esac
 saved=0
-for way in "1 1" "1 0" "0 1" "0 0"; do
+for way in "${ways[@]}"; do
     set -- $way
-    for fault in launch:200:1 launch:351:0 cudaMemcpyAsync:30:1 cudnnConvolutionForward:15:0 ncclAllReduce:7:1; do
+    for fault in $faults; do
         case $fault in
         nccl*) [ "$1" = 0 ] || continue ;;
         esac
@@ -42,7 +48,7 @@ for way in "1 1" "1 0" "0 1" "0 0"; do
         saved=$((saved + 1))
     done
 done
-[ "$saved" -ge 10 ] || fail "only $saved faults came after the first batch"
+[ "$saved" -ge "$least" ] || fail "only $saved faults came after the first batch"
 
 # Darknet's own commands end, too.
 mkdir -p labels

@@ -56,11 +56,13 @@ activation=linear
 CFG
 
 # run STATUS ARGUMENTS...: the settings of the stand-in come from the environment. A program that
-# ends by an error holds memory to its end.
+# ends by an error holds memory and threads to its end.
 run() {
     local wanted=$1 status=0
     shift
-    ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=$((wanted == 0)) timeout 60 "$MGPU_DARKNET" mgpu "$@" >"$said" 2>&1 || status=$?
+    ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=$((wanted == 0)) \
+        TSAN_OPTIONS=${TSAN_OPTIONS:-}:report_thread_leaks=$((wanted == 0)) \
+        timeout 60 "$MGPU_DARKNET" mgpu "$@" >"$said" 2>&1 || status=$?
     [ "$status" = "$wanted" ] || fail "status $status instead of $wanted: ${FAKE_CUDA_FAIL:-} ${FAKE_CUDA_MEMORY_MB:-} $*"
 }
 
