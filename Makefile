@@ -42,6 +42,10 @@ LIKE := $(or $(like_$(VARIANT)),$(VARIANT:_cuda=))
 CUDA_KIND := $(if $(filter %_cuda,$(VARIANT)),real,$(if $(filter fake%,$(VARIANT)),fake,none))
 BLAS_LIBS := $(if $(filter fast,$(LIKE)),-lopenblas)
 
+# oneDNN, in the build for speed, where it is installed.
+DNNL ?= $(if $(wildcard /usr/include/oneapi/dnnl/dnnl.h),1)
+DNNL_LIBS := $(if $(filter fast,$(LIKE)),$(if $(filter 1,$(DNNL)),-ldnnl -lgomp))
+
 all: darknet libdarknet.a libdarknet.so
 
 .PHONY: all variant test test-zoo test-cuda test-cuda-asan test-cuda-tsan nvcc asan tsan mutants lint stock memory bench digits demo detect install clean distclean \
@@ -116,7 +120,7 @@ DARKNET_FLAGS = $(DARKNET_COMMON) -Idarknet_mgpu $(CUDA_FLAGS) $(STOCK_FLAGS) \
 # Ours: strict (WERROR= for a compiler that warns of more), and never with fast-math.
 WERROR ?= -Werror
 MODULE_FLAGS := -std=c11 -D_GNU_SOURCE -Wall -Wextra $(WERROR) -fPIC -pthread -ffp-contract=off -fopenmp-simd $(OPTIMIZE)
-MODULE_INCLUDES := $(if $(BLAS_LIBS),-DMGPU_BLAS) $(CUDA_FLAGS) -Idarknet_mgpu -isystem build/darknet/include -isystem build/darknet/src
+MODULE_INCLUDES := $(if $(BLAS_LIBS),-DMGPU_BLAS) $(if $(DNNL_LIBS),-DDNNL) $(CUDA_FLAGS) -Idarknet_mgpu -isystem build/darknet/include -isystem build/darknet/src
 
 # CUDA's files, Darknet's and ours, by nvcc; the C compiler's flags go to what it compiles by.
 NVCC_FLAGS = $(ARCH) $(CUDA_DEFINES) $(CUDA_INCLUDES) $(DARKNET_COMMON) -Idarknet_mgpu -O3 \
@@ -138,7 +142,7 @@ MODULE_CUDA_OBJ := $(patsubst darknet_mgpu/%.cu,$(OUT)/obj/%.o,$(wildcard darkne
 endif
 LIBRARY_OBJ = $(addprefix $(OUT)/obj/,$(DARKNET_OBJ)) $(DARKNET_CUDA_OBJ) $(MODULE_OBJ) $(MODULE_CUDA_OBJ)
 PROGRAM_OBJ = $(addprefix $(OUT)/obj/,$(DARKNET_EXECOBJ))
-LIBS = $(BLAS_LIBS) $(CUDA_LIBS) $(DARKNET_LDFLAGS)
+LIBS = $(BLAS_LIBS) $(DNNL_LIBS) $(CUDA_LIBS) $(DARKNET_LDFLAGS)
 
 variant: $(OUT)/darknet $(OUT)/libdarknet.a $(OUT)/libdarknet.so
 
@@ -225,7 +229,7 @@ build/stock.stamp build/stock_openmp.stamp $(STOCK_CUDA).stamp: build/%.stamp: b
 CUDA_ONLY := test_cuda_layers tests/test_cuda_headers.sh tests/test_cuda_faults.sh tests/test_cuda_options.sh \
     tests/test_stand_in.sh tests/test_gpu_check.sh
 TESTS ?= $(filter-out $(CUDA_ONLY),$(patsubst tests/%.c,%,$(wildcard tests/test_*.c)) $(wildcard tests/*.sh))
-FAST_TESTS := test_products test_loops test_contract
+FAST_TESTS := test_products test_loops test_compute test_contract
 TEST_PROGRAMS = $(addprefix $(OUT)/,$(patsubst %.c,%,$(wildcard tests/test_*.c)))
 STOCK_RUN = $(if $(wildcard tests/stock_run.c),build/stock/stock_run)
 

@@ -38,6 +38,9 @@ void mgpu_parsed_options(network *net);
 void mgpu_layer_begins(network net);
 void mgpu_layer_ends(network net);
 
+/* 1 if layer net.index's delta need not be zeroed: its backward pass finds it written. */
+int mgpu_overwrites_delta(network net);
+
 /* In batch normalisation's forward pass in training. In a replica: notes l.mean
  * and l.variance (l.out_c floats each) for the root and returns 1; elsewhere
  * returns 0 and the caller moves its running statistics. */

@@ -87,6 +87,12 @@ void mgpu_layer_begins(network net)
     }
 }
 
+int mgpu_overwrites_delta(network net)
+{
+    const mgpu_replica *r = replica_of(&net);
+    return r && mgpu_compute_overwrites(r->compute, net.index);
+}
+
 void mgpu_layer_ends(network net)
 {
     mgpu_replica *r = replica_of(&net);
@@ -363,6 +369,17 @@ static network *build(mgpu_replica *r, int rows)
     return net;
 }
 
+static void take_over(mgpu_replica *r)
+{
+    if(mgpu_on_host(*r->net)) r->compute = mgpu_compute_make(r->net);
+}
+
+static void resize(mgpu_replica *r, int w, int h)
+{
+    mgpu_replica_set_rows(r, r->capacity); /* Darknet sizes its arrays by the rows of now */
+    resize_network(r->net, w, h);
+}
+
 int mgpu_replica_fit(mgpu_replica *r, int rows)
 {
     if(rows <= r->capacity) return 0;
@@ -373,7 +390,8 @@ int mgpu_replica_fit(mgpu_replica *r, int rows)
     if(r->shared->kind->attach) r->shared->kind->attach(r, r->net);
     r->capacity = rows;
     network *root = r->shared->root;
-    if(r->net->w != root->w || r->net->h != root->h) mgpu_replica_resize(r, root->w, root->h);
+    if(r->net->w != root->w || r->net->h != root->h) resize(r, root->w, root->h);
+    take_over(r);
     return 0;
 }
 
@@ -399,13 +417,16 @@ void mgpu_replica_set_rows(mgpu_replica *r, int rows)
 void mgpu_replica_resize(mgpu_replica *r, int w, int h)
 {
     if(!r->net) return;
-    mgpu_replica_set_rows(r, r->capacity); /* Darknet sizes its arrays by the rows of now */
-    resize_network(r->net, w, h);
+    mgpu_compute_free(r->compute);
+    resize(r, w, h);
+    take_over(r);
 }
 
 void mgpu_replica_free(mgpu_replica *r)
 {
     if(!r->net) return;
+    mgpu_compute_free(r->compute);
+    r->compute = 0;
     if(r->shared->kind->detach) r->shared->kind->detach(r, r->net);
     mgpu_replica_detach(r->net, r->shared->layout);
     mgpu_replica_free_rest(r->net);

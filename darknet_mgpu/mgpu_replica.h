@@ -2,6 +2,7 @@
 #ifndef MGPU_REPLICA_H
 #define MGPU_REPLICA_H
 
+#include "mgpu_compute.h"
 #include "mgpu_lines.h"
 #include "mgpu_profile.h"
 #include "mgpu_sync.h"
@@ -30,13 +31,14 @@ typedef struct {
 
 struct mgpu_replica {
     const mgpu_shared *shared;
-    int number;       /* among the replicas */
-    int device;       /* its id */
-    void *place;      /* what it has there, the kind's own; NULL: not opened, or nothing */
-    int capacity;     /* sequences that `net` was built for; 0: not built yet */
-    network *net;     /* Darknet's network; its activations are its own */
-    float *gradients; /* arena of layout->learned floats; zero when an update begins */
-    int row, rows;    /* of the mini-batch: the running slice, in sequences */
+    int number;            /* among the replicas */
+    int device;            /* its id */
+    void *place;           /* what it has there, the kind's own; NULL: not opened, or nothing */
+    int capacity;          /* sequences that `net` was built for; 0: not built yet */
+    network *net;          /* Darknet's network; its activations are its own */
+    mgpu_compute *compute; /* how its layers compute on the host; NULL: as Darknet's do */
+    float *gradients;      /* arena of layout->learned floats; zero when an update begins */
+    int row, rows;         /* of the mini-batch: the running slice, in sequences */
     /* Where the running slice's batch statistics go: a log of layout->running floats for each
      * time step; and, at a rolling_mean's offset / 16, how many steps its layer has logged. */
     float *log;

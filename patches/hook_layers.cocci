@@ -1,8 +1,9 @@
-// in src/network.c: mgpu_layer_begins mgpu_layer_ends mgpu_settle mgpu_updating
+// in src/network.c: mgpu_layer_begins mgpu_layer_ends mgpu_overwrites_delta mgpu_settle mgpu_updating
 // in src/parser.c: mgpu_settle
 //
 // A replica waits for a layer's weights before its forward pass, and its gradient is on its
-// way to the root when its backward pass is done. A root that is saved or run by itself has
+// way to the root when its backward pass is done. A delta that is written, not added to, is not
+// zeroed. A root that is saved or run by itself has
 // what its devices have.
 
 @ forward @
@@ -12,6 +13,15 @@ identifier l, f =~ "^forward";
     ...
 +   mgpu_layer_begins(net);
     l.f(l, net);
+
+@ delta @
+identifier l;
+@@
+    if(l.delta
++      && !mgpu_overwrites_delta(net)
+    ){
+        fill_cpu(l.outputs * l.batch, 0, l.delta, 1);
+    }
 
 @ backward @
 identifier l, b =~ "^backward";

@@ -4,18 +4,22 @@
 Builds of each cfg the same layers, and trains it on the first CUDA device on made-up rows that
 lie in memory: batch/subdivisions rows at a time, gradients added up, one step of momentum SGD a
 batch, all in 32 bits (no TF32), as Darknet does. The loss of a [yolo] layer is the mean square
-of its input: what its own would cost is little. Prints a line for each cfg: its file and the
+of its input: what its own would cost is little. DDP=N: by DistributedDataParallel with gloo, in N
+processes on the CPU, each with its part of the batch and of the cores. Prints a line for each cfg: its file and the
 median of STEPS steps' images per second.
 
 Needs:  PyTorch. Status 3, with a line on stderr, where that sees no CUDA device.
 DEVICE= another of PyTorch's devices (cuda); STEPS= (10); SECONDS= a net may take in all (12).
 """
 import os
+import socket
 import statistics
 import sys
 import time
 
 import torch
+import torch.distributed
+import torch.multiprocessing
 from torch import nn
 from torch.nn import functional
 
@@ -82,7 +86,7 @@ class Network(nn.Module):
             return sum(self.wide[n] for n in found)
         if kind == "shortcut":
             self.wanted.update(self.sources(i, options, "from"))
-        elif kind not in ("maxpool", "avgpool", "upsample", "softmax", "yolo"):
+        elif kind not in ("maxpool", "avgpool", "upsample", "dropout", "softmax", "yolo"):
             raise ValueError("no layer [%s] here" % kind)
         return before
 
@@ -96,6 +100,8 @@ class Network(nn.Module):
             elif kind == "maxpool":
                 size, stride = int(options.get("size", 1)), int(options.get("stride", 1))
                 x = functional.max_pool2d(x, size, stride, size // 2 if size % 2 else 0)
+            elif kind == "dropout":
+                x = functional.dropout(x, float(options.get("probability", 0.5)))
             elif kind == "avgpool":
                 x = x.mean((2, 3), keepdim=True)
             elif kind == "upsample":
@@ -120,30 +126,70 @@ def rows_of(options, n):
     return (rows.pin_memory(), truth.pin_memory()) if torch.cuda.is_available() else (rows, truth)
 
 
-def train(path, device, steps, seconds):
-    """The images per second of each step."""
+def accumulate(net, x, y, last):
+    """Adds a mini-batch's gradient; the processes of DDP exchange theirs with the last."""
+    if last or not hasattr(net, "no_sync"):
+        net(x, y).backward()
+        return
+    with net.no_sync():
+        net(x, y).backward()
+
+
+def train(path, device, steps, seconds, parts_of=1):
+    """The images per second of each step, of which this process trains on one of so many parts."""
     (_, options), *sections = read_cfg(path)
-    batch, parts = int(options["batch"]), int(options["subdivisions"])
+    batch, parts = int(options["batch"]), int(options.get("subdivisions", 1))
     net = Network(sections, int(options["channels"])).to(device)
+    if parts_of > 1:
+        net = nn.parallel.DistributedDataParallel(net)
+        parts = max(1, parts // parts_of)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-6, momentum=0.9, weight_decay=0.0005)
-    rows, truth = rows_of(options, batch)
+    rows, truth = rows_of(options, batch // parts_of)
     speeds, deadline = [], time.monotonic() + seconds
     for i in range(-2, steps):  # two are not counted
         began = time.monotonic()
         optimizer.zero_grad(set_to_none=True)
-        for x, y in zip(rows.chunk(parts), truth.chunk(parts)):
-            loss = net(x.to(device, non_blocking=True), y.to(device, non_blocking=True))
-            loss.backward()
+        for k, (x, y) in enumerate(zip(rows.chunk(parts), truth.chunk(parts))):
+            accumulate(net, x.to(device, non_blocking=True), y.to(device, non_blocking=True),
+                       k == parts - 1)
         optimizer.step()
-        loss.item()  # waits for the device
+        if device == "cuda":
+            torch.cuda.synchronize()
         if i >= 0:
             speeds.append(batch / (time.monotonic() - began))
-        if speeds and time.monotonic() > deadline:
+        if parts_of == 1 and speeds and time.monotonic() > deadline:
             break
     return speeds
 
 
+def print_speed(path, speeds):
+    print("%s %.2f" % (path, statistics.median(speeds)), flush=True)
+
+
+def train_rank(rank, ranks, port, paths, steps):
+    """One process of DDP."""
+    torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // ranks))
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=ranks,
+                                         init_method="tcp://127.0.0.1:%d" % port)
+    for path in paths:
+        speeds = train(path, "cpu", steps, 0, ranks)
+        if rank == 0:
+            print_speed(path, speeds)
+    torch.distributed.destroy_process_group()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
 def main():
+    ranks = int(os.environ.get("DDP", 0))
+    if ranks:
+        steps = int(os.environ.get("STEPS", 10))
+        torch.multiprocessing.spawn(train_rank, (ranks, free_port(), sys.argv[1:], steps), ranks)
+        return 0
     device = os.environ.get("DEVICE", "cuda")
     if device == "cuda" and not torch.cuda.is_available():
         print("torch_speed.py: PyTorch %s sees no CUDA device" % torch.__version__, file=sys.stderr)
@@ -153,8 +199,7 @@ def main():
     torch.backends.cudnn.benchmark = True
     steps, seconds = int(os.environ.get("STEPS", 10)), float(os.environ.get("SECONDS", 12))
     for path in sys.argv[1:]:
-        speeds = train(path, device, steps, seconds)
-        print("%s %.2f" % (path, statistics.median(speeds)), flush=True)
+        print_speed(path, train(path, device, steps, seconds))
     return 0
 
 
