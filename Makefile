@@ -120,7 +120,7 @@ DARKNET_FLAGS = $(DARKNET_COMMON) -Idarknet_mgpu $(CUDA_FLAGS) $(STOCK_FLAGS) \
 # Ours: strict (WERROR= for a compiler that warns of more), and never with fast-math.
 WERROR ?= -Werror
 MODULE_FLAGS := -std=c11 -D_GNU_SOURCE -Wall -Wextra $(WERROR) -fPIC -pthread -ffp-contract=off -fopenmp-simd $(OPTIMIZE)
-MODULE_INCLUDES := $(if $(BLAS_LIBS),-DMGPU_BLAS) $(if $(DNNL_LIBS),-DDNNL) $(CUDA_FLAGS) -Idarknet_mgpu -isystem build/darknet/include -isystem build/darknet/src
+MODULE_INCLUDES := $(if $(BLAS_LIBS),-DMGPU_BLAS) $(if $(DNNL_LIBS),-DDNNL -fopenmp) $(CUDA_FLAGS) -Idarknet_mgpu -isystem build/darknet/include -isystem build/darknet/src
 
 # CUDA's files, Darknet's and ours, by nvcc; the C compiler's flags go to what it compiles by.
 NVCC_FLAGS = $(ARCH) $(CUDA_DEFINES) $(CUDA_INCLUDES) $(DARKNET_COMMON) -Idarknet_mgpu -O3 \

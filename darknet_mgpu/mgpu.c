@@ -2,6 +2,7 @@
 #include "mgpu.h"
 #include "mgpu_cfg.h"
 #include "mgpu_checkpoint.h"
+#include "mgpu_cores.h"
 #include "mgpu_device.h"
 #include "mgpu_cuda.h"
 #include "mgpu_error.h"
@@ -29,7 +30,7 @@ static int load_checked(network *net, char *weights, int clear)
 
 mgpu_options mgpu_default_options(void)
 {
-    return (mgpu_options){.cpu_merge = 1, .cpu_relocation = 1, .seed = 1};
+    return (mgpu_options){.cpu_merge = 1, .cpu_relocation = 1, .threads = 1, .seed = 1};
 }
 
 /* The kind of the devices that are asked for. */
@@ -70,6 +71,7 @@ static int check_options(const mgpu_device *kind, int count, const mgpu_options 
                          MGPU_HOST_DEVICES);
     }
     if(check_ids(kind, count, o) < 0) return -1;
+    if(o->threads < 1) return mgpu_fail("%d threads a device; at least 1", o->threads);
     if(o->shares && !o->ngpus) return mgpu_fail("shares need a list of devices");
     if((!o->cpu_merge || !o->cpu_relocation) && !kind->update) {
         return mgpu_fail("cpu_merge=0 and cpu_relocation=0 need CUDA devices; %s devices share "
@@ -79,10 +81,11 @@ static int check_options(const mgpu_device *kind, int count, const mgpu_options 
     return 0;
 }
 
-/* Lists all devices in `all`, on the host one per core. */
+/* Lists all devices in `all`, on the host as many as there are cores for. */
 static void list_all(const mgpu_device *kind, int count, mgpu_options *o, int *all)
 {
-    if(kind == &mgpu_host_device) count = mgpu_cores();
+    if(kind == &mgpu_host_device) count = mgpu_cores() / o->threads;
+    if(count < 1) count = 1;
     o->ngpus = count < MGPU_HOST_DEVICES ? count : MGPU_HOST_DEVICES;
     for(int i = 0; i < o->ngpus; ++i) all[i] = i;
     o->gpus = all;

@@ -21,10 +21,11 @@ extern "C" {
 
 typedef struct {
     const int *gpus;    /* device ids, in the order in which they get rows */
-    int ngpus;          /* how many; 0 means one device per core */
+    int ngpus;          /* how many; 0 means one device per core, or per `threads` cores */
     int cpu_merge;      /* 1: gradients are merged and applied on the host */
     int cpu_relocation; /* 1: the root lives in host memory */
     const int *shares;  /* how much each device is to get; NULL: all the same */
+    int threads;        /* cores that each host device uses; 1 by default */
     int share_device;   /* 1: a device may be listed more than once */
     int sync_bn;        /* 1: batch normalisation sees all of a mini-batch that is cut */
     int reproducible;   /* 1: the same bytes for any number of devices, see below */

@@ -34,7 +34,8 @@ typedef struct {
 /* Rows of a table: how the devices of the mgpu_options `o` work, whatever they do; and what is
  * said only where they train. */
 #define MGPU_DEVICE_ARGUMENTS(o)                                                               \
-    {"-nogpu", MGPU_FLAG, &(o)->nogpu, 0, 0}, {"-tf32", MGPU_FLAG, &(o)->tf32, 0, 0},          \
+    {"-threads", MGPU_INTEGER, &(o)->threads, 1, 1024},                                        \
+        {"-nogpu", MGPU_FLAG, &(o)->nogpu, 0, 0}, {"-tf32", MGPU_FLAG, &(o)->tf32, 0, 0},          \
     {                                                                                          \
         "-deterministic", MGPU_FLAG, &(o)->deterministic, 0, 0                                 \
     }

@@ -1,4 +1,5 @@
 /* mgpu_blocks.c: layers that learn nothing, on images in blocks of channels. */
+#ifdef DNNL
 #include "mgpu_blocks.h"
 #include "mgpu_hooks.h"
 #include "activations.h"
@@ -203,3 +204,4 @@ void mgpu_blocks_backward_shortcut(layer l, network net, int block)
         net.delta[i] += l.alpha * l.delta[i];
     if(other) CALL(add_images, l.batch, to, l.delta, from, 1, l.beta, other);
 }
+#endif

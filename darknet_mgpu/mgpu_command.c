@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define ON_GPU "\n              [-nogpu] [-tf32] [-deterministic]"
+#define ON_GPU "\n              [-threads N] [-nogpu] [-tf32] [-deterministic]"
 
 static const struct {
     const char *name;

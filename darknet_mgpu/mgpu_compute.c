@@ -11,6 +11,7 @@
 #include "activations.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -398,6 +399,11 @@ void mgpu_compute_free(mgpu_compute *c)
     }
     free(c->scratch);
     free(c);
+}
+
+void mgpu_compute_threads(int n)
+{
+    omp_set_num_threads(n);
 }
 
 void mgpu_compute_weights_changed(mgpu_compute *c)

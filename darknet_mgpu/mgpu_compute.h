@@ -17,6 +17,9 @@ typedef struct mgpu_compute mgpu_compute;
 mgpu_compute *mgpu_compute_make(network *net);
 void mgpu_compute_free(mgpu_compute *c);
 
+/* How many threads the calling thread's networks compute with from now on. */
+void mgpu_compute_threads(int n);
+
 /* Weights may have changed since they were last used. */
 void mgpu_compute_weights_changed(mgpu_compute *c);
 
@@ -36,6 +39,11 @@ static inline mgpu_compute *mgpu_compute_make(network *net)
 static inline void mgpu_compute_free(mgpu_compute *c)
 {
     (void)c;
+}
+
+static inline void mgpu_compute_threads(int n)
+{
+    (void)n;
 }
 
 static inline void mgpu_compute_weights_changed(mgpu_compute *c)

@@ -1,6 +1,7 @@
 /* mgpu_device_host.c: host devices, threads of this process; and the table of kinds. */
 #include "mgpu_device.h"
 #include "mgpu.h"
+#include "mgpu_cores.h"
 
 #include <stdlib.h>
 
@@ -17,7 +18,8 @@ static void free_arena(float *arena)
 /* Darknet's layers ask gpu_index where they are to run. */
 static void open_host(mgpu_replica *r)
 {
-    (void)r;
+    mgpu_cores_pin(r->number, r->shared->n, r->shared->threads);
+    mgpu_compute_threads(r->shared->threads);
 #ifdef GPU
     gpu_index = -1;
 #endif

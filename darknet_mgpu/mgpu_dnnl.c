@@ -7,7 +7,6 @@
 #include "mgpu_dnnl.h"
 #include "mgpu_error.h"
 
-#include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -339,7 +338,6 @@ static int make_all(mgpu_dnnl *d, const mgpu_dnnl_shape *s)
 {
     description source = describe_images(s, 0), output = describe_images(s, 1),
                 plain = describe_weights(s, 0);
-    omp_set_num_threads(1); /* of this thread; what it makes now runs on as many */
     int ok =
         source && output && plain &&
         dnnl_stream_create(&d->stream, processor, dnnl_stream_default_flags) == dnnl_success &&

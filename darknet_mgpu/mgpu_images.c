@@ -3,12 +3,16 @@
  * For each row and group of `block` channels the images have a run of spatial * block floats;
  * 16 of them at a time are one vector, in which lane k is of channel k % block. So planes and
  * blocks are the same loops, with another choice of what is in a channel's lanes. */
+#ifdef DNNL
 #include "mgpu_images.h"
 
-#include <stdlib.h>
+#include <omp.h>
 #include <string.h>
 
 #define LANES 16
+
+/* Groups are dealt out to the device's threads: what is computed does not depend on how many. */
+#define EACH_THREAD _Pragma("omp parallel for if(omp_get_max_threads() > 1)")
 
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 typedef float loose_lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4)));
@@ -110,7 +114,7 @@ void mgpu_images_moments(mgpu_images im, const float *x, float *mean, float *var
 {
     size_t n = (size_t)im.spatial * im.block;
     int groups = im.channels / im.block;
-    for(int g = 0; g < groups; ++g) {
+    EACH_THREAD for(int g = 0; g < groups; ++g) {
         double means[LANES] = {0}, squares[LANES] = {0}, m[LANES], s[LANES];
         for(int row = 0; row < im.rows; ++row) {
             run_moments(x + ((size_t)row * groups + g) * n, n, im.block, m, s);
@@ -155,7 +159,7 @@ static inline void next_run(mgpu_images im, run *r)
 
 INLINE void activate(mgpu_images im, const float *x, mgpu_affine f, ACTIVATION a, float *y)
 {
-    for(int g = 0; g < im.channels / im.block; ++g) {
+    EACH_THREAD for(int g = 0; g < im.channels / im.block; ++g) {
         run r = first_run(im, f, g);
         for(int row = 0; row < im.rows; ++row, next_run(im, &r)) {
             for(size_t i = 0; i < r.n; i += LANES) {
@@ -170,7 +174,7 @@ INLINE void activate(mgpu_images im, const float *x, mgpu_affine f, ACTIVATION a
 INLINE void sums(mgpu_images im, const float *x, mgpu_affine f, ACTIVATION a, float *delta,
                  float *sum, float *dot)
 {
-    for(int g = 0; g < im.channels / im.block; ++g) {
+    EACH_THREAD for(int g = 0; g < im.channels / im.block; ++g) {
         run r = first_run(im, f, g);
         double s[LANES] = {0}, d[LANES] = {0};
         for(int row = 0; row < im.rows; ++row, next_run(im, &r)) {
@@ -220,7 +224,7 @@ void mgpu_images_sums(mgpu_images im, const float *x, mgpu_affine f, ACTIVATION 
 void mgpu_images_combine(mgpu_images im, const float *x, mgpu_affine f, const float *scale,
                          float *delta)
 {
-    for(int g = 0; g < im.channels / im.block; ++g) {
+    EACH_THREAD for(int g = 0; g < im.channels / im.block; ++g) {
         run r = first_run(im, f, g);
         lanes by = of_channels(scale, g, im.block);
         for(int row = 0; row < im.rows; ++row, next_run(im, &r)) {
@@ -233,3 +237,4 @@ void mgpu_images_combine(mgpu_images im, const float *x, mgpu_affine f, const fl
         }
     }
 }
+#endif

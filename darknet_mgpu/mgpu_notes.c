@@ -1,16 +1,9 @@
 /* mgpu_notes.c: what a user should know about a network on its devices. */
 #include "mgpu_notes.h"
+#include "mgpu_cores.h"
 #include "mgpu_device.h"
 #include "mgpu_statistics.h"
 #include "mgpu_step.h"
-
-#include <sched.h>
-
-int mgpu_cores(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 static int on_host(const network *root)
 {
@@ -20,9 +13,10 @@ static int on_host(const network *root)
 
 static void say_cores(const network *root)
 {
-    int n = root->nreplicas;
-    if(on_host(root) && n > mgpu_cores())
-        fprintf(stderr, "mgpu: %d devices share %d cores\n", n, mgpu_cores());
+    const mgpu *m = root->mgpu;
+    int n = m->n, threads = m->shared.threads;
+    if(!on_host(root) || n * threads <= mgpu_cores()) return;
+    fprintf(stderr, "mgpu: %d devices share %d cores\n", n * threads, mgpu_cores());
 }
 
 static void say_devices(const network *root)

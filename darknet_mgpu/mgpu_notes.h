@@ -4,9 +4,6 @@
 
 #include "darknet.h"
 
-/* Cores that this process may use. At least 1. */
-int mgpu_cores(void);
-
 /* Says on stderr, a line each: devices without rows or cores, batch normalisation over slices,
  * where `reproducible` does not hold, and what of the cfg has no effect; with
  * `predicts` only what matters to predicting. `root` is a root. */

@@ -20,7 +20,9 @@ typedef struct {
     unsigned long long seed; /* of what layers draw */
     int nbuckets;
     mgpu_bucket *buckets;
-    int deterministic, tf32; /* see mgpu_options */
+    int n;                   /* replicas */
+    int threads;             /* see mgpu_options, as the next two */
+    int deterministic, tf32;
     int on_device;           /* 1: the devices update themselves */
     int joined;              /* 1: they can add up their gradients by kind->reduce */
 

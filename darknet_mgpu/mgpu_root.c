@@ -183,6 +183,8 @@ static void fill_shared(mgpu *m, const mgpu_options *o)
     mgpu_shared *s = &m->shared;
     s->layout = &m->layout;
     s->root = m->root;
+    s->n = m->n;
+    s->threads = o->threads;
     s->seed = o->seed;
     s->deterministic = o->deterministic || o->reproducible;
     s->tf32 = o->tf32;

@@ -194,6 +194,7 @@ static void run_slices(void *arg, int worker)
     if(m->complete && m->complete == kind->reduce) r->complete = m->complete; /* by all */
     mgpu_replica_complete(r, 0);
     if(m->complete && m->complete == kind->collect) merge_landing(m, r);
+    if(kind->finish) kind->finish(r); /* the root reads what it logged, others its gradient */
 }
 
 /* ---- merge and update: over ranges of the arenas, by all workers ---- */
