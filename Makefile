@@ -252,7 +252,7 @@ build/stock/stock_run build/stock/bench_step: build/stock/%: tests/%.c $(wildcar
 build/stock_openmp/bench_step: tests/bench_step.c tests/support.h build/stock_openmp.stamp
 	$(STOCK_CC) -fopenmp
 
-$(OUT)/bench_step $(OUT)/zoo $(OUT)/gpu_contract $(OUT)/gpu_speed: $(OUT)/%: $(OUT)/tests/%.o $(OUT)/libdarknet.a
+$(OUT)/bench_step $(OUT)/bench_reduce $(OUT)/zoo $(OUT)/gpu_contract $(OUT)/gpu_speed: $(OUT)/%: $(OUT)/tests/%.o $(OUT)/libdarknet.a
 	@$(CC) $(STOCK_FLAGS) $^ -o $@ $(LIBS) -lm -pthread
 
 # What scripts/gpu_check runs.
@@ -340,7 +340,7 @@ lint_now: $(MODULE_OBJ) $(lint_tests)
 memory: stock build/stock/bench_step $(OUT)/bench_step
 	@scripts/memory
 
-bench: build/stock/bench_step build/stock_openmp/bench_step $(OUT)/bench_step
+bench: build/stock/bench_step build/stock_openmp/bench_step $(OUT)/bench_step $(OUT)/bench_reduce
 	@scripts/bench
 
 # ---- The data set and the demonstration

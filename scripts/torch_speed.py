@@ -44,11 +44,40 @@ def read_cfg(path):
     return sections
 
 
+class Recurrent(nn.Module):
+    """Darknet's [rnn]: state += self(state) after input(x); output(state), a time step each."""
+
+    def __init__(self, inputs, hidden, outputs, normal, act):
+        super().__init__()
+        self.act = act
+        self.input, self.itself, self.output = (
+            nn.Sequential(nn.Linear(n, m, bias=not normal),
+                          nn.BatchNorm1d(m) if normal else nn.Identity())
+            for n, m in ((inputs, hidden), (hidden, hidden), (hidden, outputs)))
+
+    def forward(self, steps):
+        state, outputs = None, []
+        for x in steps:
+            before = 0 if state is None else self.act(self.itself(state))
+            state = self.act(self.input(x)) + before
+            outputs.append(self.act(self.output(state)))
+        return torch.stack(outputs)
+
+
 def fitted(other, x):
     """What a shortcut adds to x: the channels and places that both have."""
     step, missing = max(1, other.shape[3] // x.shape[3]), x.shape[1] - other.shape[1]
     other = other[:, :x.shape[1], ::step, ::step]
     return functional.pad(other, (0, 0, 0, 0, 0, missing)) if missing > 0 else other
+
+
+def pooled(x, size, stride):
+    """Darknet's maxpool, whose padding is size - 1 in all."""
+    if size == stride:
+        return functional.max_pool2d(x, size, stride, ceil_mode=True)
+    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    x = functional.pad(x, (before, after, before, after), value=float("-inf"))
+    return functional.max_pool2d(x, size, stride)
 
 
 class Network(nn.Module):
@@ -80,6 +109,15 @@ class Network(nn.Module):
                 layers.append(nn.BatchNorm2d(filters))
             self.kept[str(i)] = nn.Sequential(*layers)
             return filters
+        if kind == "rnn":
+            wide = int(options["output"])
+            self.kept[str(i)] = Recurrent(before, int(options["hidden"]), wide,
+                                          options.get("batch_normalize") == "1",
+                                          ACTIVATIONS[options["activation"]])
+            return wide
+        if kind == "connected":
+            self.kept[str(i)] = nn.Linear(before, int(options["output"]))
+            return int(options["output"])
         if kind == "route":
             found = self.sources(i, options, "layers")
             self.wanted.update(found)
@@ -97,9 +135,12 @@ class Network(nn.Module):
             act = ACTIVATIONS[options.get("activation", "linear")]
             if kind == "convolutional":
                 x = act(self.kept[str(i)](x))
+            elif kind == "rnn":
+                x = self.kept[str(i)](x)
+            elif kind == "connected":
+                x = act(self.kept[str(i)](x.flatten(0, 1) if x.dim() == 3 else x.flatten(1)))
             elif kind == "maxpool":
-                size, stride = int(options.get("size", 1)), int(options.get("stride", 1))
-                x = functional.max_pool2d(x, size, stride, size // 2 if size % 2 else 0)
+                x = pooled(x, int(options.get("size", 1)), int(options.get("stride", 1)))
             elif kind == "dropout":
                 x = functional.dropout(x, float(options.get("probability", 0.5)))
             elif kind == "avgpool":
@@ -120,9 +161,14 @@ class Network(nn.Module):
 
 
 def rows_of(options, n):
-    """A batch on the host, in memory that a device copies from."""
-    shape = (n, int(options["channels"]), int(options["height"]), int(options["width"]))
-    rows, truth = torch.rand(shape), torch.zeros(n, dtype=torch.long)
+    """A batch on the host, in memory that a device copies from; of n sequences where it has
+    time steps."""
+    steps = int(options.get("time_steps", 1))
+    shape = (n, int(options.get("channels", 1)), int(options.get("height", 1)),
+             int(options.get("width", 1)))
+    if "inputs" in options:
+        shape = (steps, n, int(options["inputs"]))
+    rows, truth = torch.rand(shape), torch.zeros(n * steps, dtype=torch.long)
     return (rows.pin_memory(), truth.pin_memory()) if torch.cuda.is_available() else (rows, truth)
 
 
@@ -139,7 +185,8 @@ def train(path, device, steps, seconds, parts_of=1):
     """The images per second of each step, of which this process trains on one of so many parts."""
     (_, options), *sections = read_cfg(path)
     batch, parts = int(options["batch"]), int(options.get("subdivisions", 1))
-    net = Network(sections, int(options["channels"])).to(device)
+    net = Network(sections, int(options.get("inputs", options.get("channels", 1)))).to(device)
+    batch_rows = batch * int(options.get("time_steps", 1))
     if parts_of > 1:
         net = nn.parallel.DistributedDataParallel(net)
         parts = max(1, parts // parts_of)
@@ -149,14 +196,14 @@ def train(path, device, steps, seconds, parts_of=1):
     for i in range(-2, steps):  # two are not counted
         began = time.monotonic()
         optimizer.zero_grad(set_to_none=True)
-        for k, (x, y) in enumerate(zip(rows.chunk(parts), truth.chunk(parts))):
+        for k, (x, y) in enumerate(zip(rows.chunk(parts, int(rows.dim() == 3)), truth.chunk(parts))):
             accumulate(net, x.to(device, non_blocking=True), y.to(device, non_blocking=True),
                        k == parts - 1)
         optimizer.step()
         if device == "cuda":
             torch.cuda.synchronize()
         if i >= 0:
-            speeds.append(batch / (time.monotonic() - began))
+            speeds.append(batch_rows / (time.monotonic() - began))
         if parts_of == 1 and speeds and time.monotonic() > deadline:
             break
     return speeds
