@@ -35,7 +35,7 @@ typedef struct {
  * said only where they train. */
 #define MGPU_DEVICE_ARGUMENTS(o)                                                               \
     {"-threads", MGPU_INTEGER, &(o)->threads, 1, 1024},                                        \
-        {"-nogpu", MGPU_FLAG, &(o)->nogpu, 0, 0}, {"-tf32", MGPU_FLAG, &(o)->tf32, 0, 0},          \
+        {"-nogpu", MGPU_FLAG, &(o)->nogpu, 0, 0}, {"-tf32", MGPU_FLAG, &(o)->tf32, 0, 0},      \
     {                                                                                          \
         "-deterministic", MGPU_FLAG, &(o)->deterministic, 0, 0                                 \
     }

@@ -19,8 +19,8 @@ typedef struct mgpu_dnnl mgpu_dnnl;
 /* How many channels this processor likes to have side by side; 0: planes. */
 int mgpu_dnnl_block(void);
 
-/* Makes what runs it, in the thread that will, on as many as OpenMP gives that. NULL with mgpu_error() if
- * oneDNN has no answer. Freed by mgpu_dnnl_free(); NULL is fine there. */
+/* Makes what runs it, in the thread that will, on as many as OpenMP gives that. NULL with
+ * mgpu_error() if oneDNN has no answer. Freed by mgpu_dnnl_free(); NULL is fine there. */
 mgpu_dnnl *mgpu_dnnl_make(const mgpu_dnnl_shape *shape);
 void mgpu_dnnl_free(mgpu_dnnl *d);
 

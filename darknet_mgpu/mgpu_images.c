@@ -11,7 +11,8 @@
 
 #define LANES 16
 
-/* Groups are dealt out to the device's threads: what is computed does not depend on how many. */
+/* Groups are dealt out to the device's threads: what is computed does not depend on how many.
+ */
 #define EACH_THREAD _Pragma("omp parallel for if(omp_get_max_threads() > 1)")
 
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
@@ -114,7 +115,8 @@ void mgpu_images_moments(mgpu_images im, const float *x, float *mean, float *var
 {
     size_t n = (size_t)im.spatial * im.block;
     int groups = im.channels / im.block;
-    EACH_THREAD for(int g = 0; g < groups; ++g) {
+    EACH_THREAD for(int g = 0; g < groups; ++g)
+    {
         double means[LANES] = {0}, squares[LANES] = {0}, m[LANES], s[LANES];
         for(int row = 0; row < im.rows; ++row) {
             run_moments(x + ((size_t)row * groups + g) * n, n, im.block, m, s);
@@ -159,7 +161,8 @@ static inline void next_run(mgpu_images im, run *r)
 
 INLINE void activate(mgpu_images im, const float *x, mgpu_affine f, ACTIVATION a, float *y)
 {
-    EACH_THREAD for(int g = 0; g < im.channels / im.block; ++g) {
+    EACH_THREAD for(int g = 0; g < im.channels / im.block; ++g)
+    {
         run r = first_run(im, f, g);
         for(int row = 0; row < im.rows; ++row, next_run(im, &r)) {
             for(size_t i = 0; i < r.n; i += LANES) {
@@ -174,7 +177,8 @@ INLINE void activate(mgpu_images im, const float *x, mgpu_affine f, ACTIVATION a
 INLINE void sums(mgpu_images im, const float *x, mgpu_affine f, ACTIVATION a, float *delta,
                  float *sum, float *dot)
 {
-    EACH_THREAD for(int g = 0; g < im.channels / im.block; ++g) {
+    EACH_THREAD for(int g = 0; g < im.channels / im.block; ++g)
+    {
         run r = first_run(im, f, g);
         double s[LANES] = {0}, d[LANES] = {0};
         for(int row = 0; row < im.rows; ++row, next_run(im, &r)) {
@@ -224,7 +228,8 @@ void mgpu_images_sums(mgpu_images im, const float *x, mgpu_affine f, ACTIVATION 
 void mgpu_images_combine(mgpu_images im, const float *x, mgpu_affine f, const float *scale,
                          float *delta)
 {
-    EACH_THREAD for(int g = 0; g < im.channels / im.block; ++g) {
+    EACH_THREAD for(int g = 0; g < im.channels / im.block; ++g)
+    {
         run r = first_run(im, f, g);
         lanes by = of_channels(scale, g, im.block);
         for(int row = 0; row < im.rows; ++row, next_run(im, &r)) {

@@ -20,11 +20,11 @@ typedef struct {
     unsigned long long seed; /* of what layers draw */
     int nbuckets;
     mgpu_bucket *buckets;
-    int n;                   /* replicas */
-    int threads;             /* see mgpu_options, as the next two */
+    int n;       /* replicas */
+    int threads; /* see mgpu_options, as the next two */
     int deterministic, tf32;
-    int on_device;           /* 1: the devices update themselves */
-    int joined;              /* 1: they can add up their gradients by kind->reduce */
+    int on_device; /* 1: the devices update themselves */
+    int joined;    /* 1: they can add up their gradients by kind->reduce */
 
     /* The root's arenas W, U, m and v (NULL under SGD) and R. Host replicas read W and R in
      * place; under on_device W, U, m and v are the devices', and these follow on demand. */

@@ -1,14 +1,14 @@
-/* bench_reduce.c: how fast merging and updating goes through memory, against what this machine's
- * memory gives in the same run.
+/* bench_reduce.c: how fast merging and updating goes through memory, against what this
+ * machine's memory gives in the same run.
  *
  *   bench_reduce [THREADS]
  *       for 1, 2, 4 and 8 replicas a line: replicas, GB/s of mgpu_update_range on all threads,
  *       GB/s of a triad, a[i] = b[i] + s * c[i], right before and after it, and their ratio;
  *       medians of ROUNDS
  *
- * Bytes are what the loops read and write: 12 a float of the triad; of the update 16, for weight
- * and momentum, and 8 for each gradient that is added (of one device's none is: its layers add
- * to the momentum itself). */
+ * Bytes are what the loops read and write: 12 a float of the triad; of the update 16, for
+ * weight and momentum, and 8 for each gradient that is added (of one device's none is: its
+ * layers add to the momentum itself). */
 #include "mgpu_reduce.h"
 
 #include <pthread.h>
@@ -86,9 +86,9 @@ static double median(double *x)
 int main(int argc, char **argv)
 {
     cpu_set_t set;
-    threads = argc > 1                                   ? atoi(argv[1])
+    threads = argc > 1                                 ? atoi(argv[1])
               : sched_getaffinity(0, sizeof set, &set) ? 1
-                                                         : CPU_COUNT(&set);
+                                                       : CPU_COUNT(&set);
     if(threads < 1 || threads > MOST) return 2;
     pthread_barrier_init(&barrier, 0, threads);
     for(int i = 0; i < 10; ++i) {

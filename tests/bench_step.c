@@ -2,8 +2,8 @@
  * memory. Compiled against stock (-DSTOCK) and against ours.
  *
  *   bench_step CFG DEVICES STEPS [reproducible]
- *       prints images (of recurrent nets, time steps) per second after the first step, the resident size now and its
- *       highest, in MB; stock takes DEVICES to be 1
+ *       prints images (of recurrent nets, time steps) per second after the first step, the
+ * resident size now and its highest, in MB; stock takes DEVICES to be 1
  */
 #include "support.h"
 #ifndef STOCK

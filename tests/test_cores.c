@@ -18,8 +18,9 @@ static char root[512];
 static void put(const char *path, const char *text)
 {
     char command[2048];
-    snprintf(command, sizeof command, "mkdir -p \"$(dirname '%s%s')\" && printf %%s '%s' >'%s%s'", root,
-             path, text, root, path);
+    snprintf(command, sizeof command,
+             "mkdir -p \"$(dirname '%s%s')\" && printf %%s '%s' >'%s%s'", root, path, text,
+             root, path);
     assert_int_equal(system(command), 0);
 }
 
