@@ -86,7 +86,7 @@ int mgpu_images_can(ACTIVATION a)
 static void run_moments(const float *x, size_t n, int block, double *mean, double *squares)
 {
     double sums[LANES] = {0};
-    float means[LANES];
+    float means[LANES] = {0};
     size_t count = n / block;
     lanes sum = all(0);
     for(size_t i = 0; i < n; i += LANES) sum += load(x + i, n - i, all(0));
