@@ -79,6 +79,13 @@ static void make_room(mgpu_compute *c, size_t bytes)
     c->scratch_bytes = bytes;
 }
 
+static convolution *make_convolution(void)
+{
+    convolution *v = calloc(1, sizeof *v);
+    if(v) return v;
+    mgpu_job_fail("no memory for a convolution");
+}
+
 /* The layer's convolution for its rows of now, with the weights of now. */
 static mgpu_dnnl *ready(mgpu_compute *c, const network *net, const layer *l)
 {
@@ -87,8 +94,7 @@ static mgpu_dnnl *ready(mgpu_compute *c, const network *net, const layer *l)
     while(found && found->rows != l->batch) found = found->next;
     if(!found) {
         mgpu_dnnl_shape shape = shape_of(c, net, l);
-        found = calloc(1, sizeof *found);
-        if(!found) mgpu_job_fail("no memory for a convolution");
+        found = make_convolution();
         found->next = it->convolutions;
         it->convolutions = found;
         found->rows = l->batch;

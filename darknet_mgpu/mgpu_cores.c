@@ -36,7 +36,7 @@ static int core_of(const char *root, int processor)
 
 int mgpu_cores_order(const char *root, int *processors, int n)
 {
-    int cores[MOST], others[MOST], ncores = 0, nothers = 0;
+    int cores[MOST], others[MOST] = {0}, ncores = 0, nothers = 0;
     for(int i = 0; i < n; ++i) {
         int core = core_of(root, processors[i]), seen = 0;
         for(int k = 0; k < ncores; ++k) seen |= cores[k] == core;

@@ -402,6 +402,11 @@ static void run(const mgpu_dnnl *d, step_name name, const float *from, const flo
     dnnl_stream_wait(d->stream);
 }
 
+static void *within(char *scratch, size_t bytes)
+{
+    return scratch + bytes;
+}
+
 /* x in the order that oneDNN wants, which may be a copy at `copy`. */
 static const float *bring(const mgpu_dnnl *d, step_name name, const float *x, void *copy,
                           char *scratch)
@@ -423,7 +428,7 @@ void mgpu_dnnl_forward(mgpu_dnnl *d, const float *source, float *output, void *s
     char *at = scratch;
     const float *in = bring(d, SOURCE_IN, source, at, at);
     int copied = d->steps[OUTPUT_OUT].run != 0;
-    float *out = copied ? (float *)(at + d->output_at) : output;
+    float *out = copied ? within(at, d->output_at) : output;
     run(d, FORWARD, in, d->kept[0] ? d->kept[0] : d->weights, out, at);
     if(copied) run(d, OUTPUT_OUT, out, 0, output, at);
 }
@@ -432,9 +437,9 @@ void mgpu_dnnl_backward(mgpu_dnnl *d, const float *source, const float *delta, f
                         float *source_delta, int add, void *scratch)
 {
     char *at = scratch;
-    float *result = (float *)(at + d->result_at);
+    float *result = within(at, d->result_at);
     const float *in = bring(d, SOURCE_IN, source, at, at);
-    const float *out = bring(d, DELTA_IN, delta, at + d->output_at, at);
+    const float *out = bring(d, DELTA_IN, delta, within(at, d->output_at), at);
     run(d, BACKWARD_WEIGHTS, in, out, result, at);
     run(d, GRADIENT_ADD, result, 0, gradient, at);
     if(!source_delta) return;

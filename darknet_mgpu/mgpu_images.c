@@ -44,7 +44,7 @@ static inline void store(float *x, size_t n, lanes v)
 /* A number for each of a group's channels, in its lanes. */
 static inline lanes of_channels(const float *x, int group, int block)
 {
-    lanes v;
+    lanes v = {0};
     for(int k = 0; k < LANES; ++k) v[k] = x[group * block + k % block];
     return v;
 }
