@@ -42,9 +42,11 @@ LIKE := $(or $(like_$(VARIANT)),$(VARIANT:_cuda=))
 CUDA_KIND := $(if $(filter %_cuda,$(VARIANT)),real,$(if $(filter fake%,$(VARIANT)),fake,none))
 BLAS_LIBS := $(if $(filter fast,$(LIKE)),-lopenblas)
 
-# oneDNN, in the build for speed, where it is installed.
-DNNL ?= $(if $(wildcard /usr/include/oneapi/dnnl/dnnl.h),1)
-DNNL_LIBS := $(if $(filter fast,$(LIKE)),$(if $(filter 1,$(DNNL)),-ldnnl -lgomp))
+# oneDNN, in the build for speed, where the compiler finds it.
+ifeq ($(LIKE),fast)
+DNNL ?= $(shell echo '\#include <oneapi/dnnl/dnnl.h>' | $(CC) -x c -E - >/dev/null 2>&1 && echo 1)
+DNNL_LIBS := $(if $(filter 1,$(DNNL)),-ldnnl -lgomp)
+endif
 
 all: darknet libdarknet.a libdarknet.so
 

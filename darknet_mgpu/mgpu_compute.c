@@ -30,15 +30,15 @@ typedef struct {
     float *sums; /* of a convolutional layer: FIGURES numbers for each filter */
 } item;
 
+#define FIGURES 4 /* as many as its backward pass keeps at a time */
+
 struct mgpu_compute {
     int n, block;
-    long weights; /* counts changes */
+    long weights; /* counts changes, from 1 */
     void *scratch;
     size_t scratch_bytes;
     item items[];
 };
-
-#define FIGURES 4
 
 static mgpu_compute *compute_of(const network *net)
 {
@@ -228,22 +228,28 @@ static int any(const layer *l)
     return 1;
 }
 
-/* What layers of a type do with blocks. Functions NULL: Darknet's, which do not ask for the
- * order. */
+/* In which order a layer's output is; all of these read either. */
+typedef enum {
+    PLANES,
+    EITHER,
+    AS_READ /* blocks where all that it reads is in blocks, else planes */
+} order;
+
+/* What layers of a type do. Functions NULL: Darknet's, which do not ask for the order. */
 static const struct {
     LAYER_TYPE type;
     int (*holds)(const layer *l); /* of which layers it says so */
-    int always;                   /* 1: taken over with planes, too */
-    int reads, writes;            /* 1: it can; 2: it writes blocks just where it reads them */
+    int always;                   /* 1: taken over where it reads planes, too */
+    order writes;
     void (*forward)(layer l, network net), (*backward)(layer l, network net);
 } kinds[] = {
-    {CONVOLUTIONAL, is_plain_convolution, 1, 1, 1, forward_convolutional,
+    {CONVOLUTIONAL, is_plain_convolution, 1, EITHER, forward_convolutional,
      backward_convolutional},
-    {MAXPOOL, any, 0, 1, 2, forward_maxpool, backward_maxpool},
-    {AVGPOOL, any, 0, 1, 0, forward_avgpool, backward_avgpool},
-    {DROPOUT, any, 0, 1, 2, forward_dropout, backward_dropout},
-    {SHORTCUT, any, 0, 1, 2, forward_shortcut, backward_shortcut},
-    {ROUTE, any, 0, 1, 2, 0, 0},
+    {MAXPOOL, any, 0, AS_READ, forward_maxpool, backward_maxpool},
+    {AVGPOOL, any, 0, PLANES, forward_avgpool, backward_avgpool},
+    {DROPOUT, any, 0, AS_READ, forward_dropout, backward_dropout},
+    {SHORTCUT, any, 0, AS_READ, forward_shortcut, backward_shortcut},
+    {ROUTE, any, 0, AS_READ, 0, 0},
 };
 
 static int kind_of(const layer *l)
@@ -269,15 +275,16 @@ static void each_source(const network *net, int reader, void (*visit)(void *of, 
 
 typedef struct {
     mgpu_compute *c;
-    int counted, all; /* how many of a layer's sources are in blocks; how many there are */
-    int reads, changed;
+    int sources,
+        blocked; /* of one layer: how many it reads, and how many of those have blocks */
+    int changed;
 } survey;
 
-static void count_blocked(void *of, int i)
+static void count_source(void *of, int i)
 {
     survey *s = of;
-    s->counted += s->c->items[i].blocked;
-    ++s->all;
+    ++s->sources;
+    s->blocked += s->c->items[i].blocked;
 }
 
 static void forbid(void *of, int i)
@@ -287,30 +294,32 @@ static void forbid(void *of, int i)
     s->c->items[i].blocked = 0;
 }
 
+/* Takes away blocks that layer i does not let be: those that it reads and does not know, and
+ * all around a layer that would have to change the order. */
+static void check_blocks(survey *s, const network *net, int i)
+{
+    int kind = kind_of(net->layers + i);
+    s->sources = s->blocked = 0;
+    each_source(net, i, count_source, s);
+    int whole = s->sources && s->blocked == s->sources && s->c->items[i].blocked;
+    if(kind >= 0 && (kinds[kind].writes != AS_READ || whole)) return;
+    each_source(net, i, forbid, s);
+    forbid(s, i);
+}
+
 /* Starts with blocks wherever a layer can write them, and takes away what does not fit. */
 static void choose_blocks(mgpu_compute *c, const network *net)
 {
-    for(int i = 0; i < c->n; ++i) {
+    for(int i = 0; i + 1 < c->n; ++i) { /* the last layer's are the network's output */
         const layer *l = net->layers + i;
         int kind = kind_of(l);
-        c->items[i].blocked = c->block > 1 && kind >= 0 && kinds[kind].writes && i + 1 < c->n &&
+        c->items[i].blocked = c->block > 1 && kind >= 0 && kinds[kind].writes != PLANES &&
                               l->out_c % c->block == 0;
     }
     survey s = {.c = c, .changed = 1};
     while(s.changed) {
         s.changed = 0;
-        for(int i = 0; i < c->n; ++i) {
-            int kind = kind_of(net->layers + i);
-            s.counted = s.all = 0;
-            each_source(net, i, count_blocked, &s);
-            int reads = kind >= 0 && kinds[kind].reads &&
-                        (kinds[kind].writes == 1 || s.counted == s.all);
-            if(s.counted && !reads) each_source(net, i, forbid, &s);
-            int follows = kind < 0 || kinds[kind].writes != 2 || (s.counted && reads);
-            if(!follows) forbid(&s, i);
-            if(kind >= 0 && kinds[kind].writes == 2 && s.counted && !c->items[i].blocked)
-                each_source(net, i, forbid, &s);
-        }
+        for(int i = 0; i < c->n; ++i) check_blocks(&s, net, i);
     }
 }
 
@@ -354,7 +363,6 @@ static int take_over(mgpu_compute *c, network *net, int i)
     if(l->type == DROPOUT && i) {
         l->output = net->layers[i - 1].output;
         l->delta = net->layers[i - 1].delta;
-        l->out_c = net->layers[i - 1].out_c;
     }
     if(kind < 0 || !kinds[kind].forward || !(kinds[kind].always || reads)) return 1;
     l->forward = kinds[kind].forward;
@@ -381,6 +389,7 @@ mgpu_compute *mgpu_compute_make(network *net)
     int ok = c != 0;
     if(ok) {
         c->n = net->n;
+        c->weights = 1;
         c->block = mgpu_dnnl_block();
         choose_blocks(c, net);
         choose_overwriting(c, net);

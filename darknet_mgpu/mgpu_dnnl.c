@@ -1,11 +1,12 @@
 /* mgpu_dnnl.c: convolutions by oneDNN 2 or 3, on the host.
  *
- * Of the algorithms the first one on a list
- * is taken that there is for the shape, never the fastest of a trial: replicas with equal work
- * compute it alike. Scratch memory is the caller's. */
+ * Of the algorithms the first one on a list is taken that there is for the shape, never the
+ * fastest of a trial: replicas with equal work compute it alike. Scratch memory is the
+ * caller's. */
 #ifdef DNNL
 #include "mgpu_dnnl.h"
 #include "mgpu_error.h"
+#include "mgpu_workers.h"
 
 #include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
@@ -99,8 +100,8 @@ typedef enum {
     SOURCE_DELTA_OUT, /* in its place, */
     SOURCE_DELTA_ADD, /* or to what is there */
     GRADIENT_ADD,
-    FORWARD_WEIGHTS,
-    BACKWARD_WEIGHTS_,
+    WEIGHTS_OF_FORWARD,
+    WEIGHTS_OF_BACKWARD,
     STEPS
 } step_name;
 
@@ -161,7 +162,7 @@ static int finish_step(mgpu_dnnl *d, step_name name, description from, descripti
     s->to = memory_of(to);
     s->scratch_bytes = scratch ? dnnl_memory_desc_get_size(scratch) : 0;
     s->scratch = s->scratch_bytes ? memory_of(scratch) : 0;
-    return s->from && s->to;
+    return s->from && s->to && (s->with || !with) && (s->scratch || !s->scratch_bytes);
 }
 
 static void free_step(step *s)
@@ -248,23 +249,16 @@ static int make_copy(mgpu_dnnl *d, step_name name, description from, description
 
 /* ---- making one ---- */
 
-static description describe_images(const mgpu_dnnl_shape *s, int of_output)
+/* In the order that Darknet's array has; with `any`, in the one that oneDNN likes best, but of
+ * few channels, like those of a picture, as they are. */
+static description describe_images(const mgpu_dnnl_shape *s, int of_output, int any)
 {
-    const dnnl_dims_t dims = {s->rows, of_output ? s->n : s->c, of_output ? s->out_h : s->h,
-                              of_output ? s->out_w : s->w};
-    if(!(of_output ? s->output_blocked : s->source_blocked))
-        return describe(4, dims, dnnl_nchw);
-    return describe(4, dims, block == 16 ? dnnl_nChw16c : dnnl_nChw8c);
-}
-
-/* In the order that oneDNN likes best; of few channels, like those of a picture, as they are.
- */
-static description describe_any(const mgpu_dnnl_shape *s, int of_output)
-{
-    const dnnl_dims_t dims = {s->rows, of_output ? s->n : s->c, of_output ? s->out_h : s->h,
-                              of_output ? s->out_w : s->w};
-    int as_it_is = of_output ? s->output_blocked : s->source_blocked || s->c < 4;
-    return as_it_is ? describe_images(s, of_output) : describe(4, dims, dnnl_format_tag_any);
+    const dnnl_dims_t in = {s->rows, s->c, s->h, s->w},
+                      out = {s->rows, s->n, s->out_h, s->out_w};
+    dnnl_format_tag_t tag = any && (of_output || s->c >= 4) ? dnnl_format_tag_any : dnnl_nchw;
+    if(of_output ? s->output_blocked : s->source_blocked)
+        tag = block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
+    return describe(4, of_output ? out : in, tag);
 }
 
 static description describe_weights(const mgpu_dnnl_shape *s, int any)
@@ -280,7 +274,8 @@ static description describe_weights(const mgpu_dnnl_shape *s, int any)
 static int make_passes(mgpu_dnnl *d, const mgpu_dnnl_shape *s)
 {
     int winograd = s->size == 3 && s->stride == 1 && s->groups == 1;
-    description any[] = {describe_any(s, 0), describe_weights(s, 1), describe_any(s, 1)};
+    description any[] = {describe_images(s, 0, 1), describe_weights(s, 1),
+                         describe_images(s, 1, 1)};
     operands o = {any[0], any[1], any[2], {s->stride, s->stride}, {0, 0}, {s->pad, s->pad}};
     int ok = any[0] && any[1] && any[2] && make_pass(d, FORWARD, &o, winograd);
     if(ok) {
@@ -317,7 +312,7 @@ static int make_copies(mgpu_dnnl *d, const mgpu_dnnl_shape *s, description sourc
        !make_copy(d, OUTPUT_OUT, output_wanted, output, 0) ||
        !make_copy(d, DELTA_IN, output, output_wanted, 0) ||
        !make_copy(d, GRADIENT_ADD, gradient, plain, 1) ||
-       !keep_weights(d, FORWARD_WEIGHTS, plain, argument(d, FORWARD, dnnl_query_weights_md),
+       !keep_weights(d, WEIGHTS_OF_FORWARD, plain, argument(d, FORWARD, dnnl_query_weights_md),
                      d->kept))
         return 0;
     d->output_at = copy_bytes(d, SOURCE_IN, source_wanted);
@@ -326,7 +321,7 @@ static int make_copies(mgpu_dnnl *d, const mgpu_dnnl_shape *s, description sourc
     if(!s->source_delta) return 1;
     if(!make_copy(d, SOURCE_DELTA_OUT, source_wanted, source, 0) ||
        !make_copy(d, SOURCE_DELTA_ADD, source_wanted, source, 1) ||
-       !keep_weights(d, BACKWARD_WEIGHTS_, plain,
+       !keep_weights(d, WEIGHTS_OF_BACKWARD, plain,
                      argument(d, BACKWARD_DATA, dnnl_query_weights_md), d->kept + 1))
         return 0;
     size_t end = d->result_at + copy_bytes(d, SOURCE_DELTA_ADD, source_wanted);
@@ -336,7 +331,7 @@ static int make_copies(mgpu_dnnl *d, const mgpu_dnnl_shape *s, description sourc
 
 static int make_all(mgpu_dnnl *d, const mgpu_dnnl_shape *s)
 {
-    description source = describe_images(s, 0), output = describe_images(s, 1),
+    description source = describe_images(s, 0, 0), output = describe_images(s, 1, 0),
                 plain = describe_weights(s, 0);
     int ok =
         source && output && plain &&
@@ -398,8 +393,9 @@ static void run(const mgpu_dnnl *d, step_name name, const float *from, const flo
     dnnl_memory_set_data_handle(s->to, to);
     if(s->scratch) dnnl_memory_set_data_handle(s->scratch, scratch + d->rest_at);
     if(s->with) dnnl_memory_set_data_handle(s->with, (void *)with);
-    dnnl_primitive_execute(s->run, d->stream, s->with ? 4 : 3, args);
-    dnnl_stream_wait(d->stream);
+    dnnl_status_t status = dnnl_primitive_execute(s->run, d->stream, s->with ? 4 : 3, args);
+    if(status == dnnl_success) status = dnnl_stream_wait(d->stream);
+    if(status != dnnl_success) mgpu_job_fail("oneDNN returned status %d", (int)status);
 }
 
 static void *within(char *scratch, size_t bytes)
@@ -419,8 +415,8 @@ static const float *bring(const mgpu_dnnl *d, step_name name, const float *x, vo
 void mgpu_dnnl_take_weights(mgpu_dnnl *d, const float *weights, void *scratch)
 {
     d->weights = weights;
-    if(d->kept[0]) run(d, FORWARD_WEIGHTS, weights, 0, d->kept[0], scratch);
-    if(d->kept[1]) run(d, BACKWARD_WEIGHTS_, weights, 0, d->kept[1], scratch);
+    if(d->kept[0]) run(d, WEIGHTS_OF_FORWARD, weights, 0, d->kept[0], scratch);
+    if(d->kept[1]) run(d, WEIGHTS_OF_BACKWARD, weights, 0, d->kept[1], scratch);
 }
 
 void mgpu_dnnl_forward(mgpu_dnnl *d, const float *source, float *output, void *scratch)

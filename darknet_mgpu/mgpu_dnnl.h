@@ -27,7 +27,9 @@ void mgpu_dnnl_free(mgpu_dnnl *d);
 /* How many bytes, 64-byte aligned, the functions below want for `scratch`. */
 size_t mgpu_dnnl_scratch(const mgpu_dnnl *d);
 
-/* Takes the filters' weights; to be called when they have changed, before the passes. */
+/* The functions below end the job (mgpu_workers.h) if oneDNN fails.
+ *
+ * Takes the filters' weights; to be called when they have changed, before the passes. */
 void mgpu_dnnl_take_weights(mgpu_dnnl *d, const float *weights, void *scratch);
 
 /* output = the convolution of source. */

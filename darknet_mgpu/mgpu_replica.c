@@ -369,6 +369,12 @@ static network *build(mgpu_replica *r, int rows)
     return net;
 }
 
+static void free_compute(mgpu_replica *r)
+{
+    mgpu_compute_free(r->compute);
+    r->compute = 0;
+}
+
 static void take_over(mgpu_replica *r)
 {
     if(mgpu_on_host(*r->net)) r->compute = mgpu_compute_make(r->net);
@@ -417,7 +423,7 @@ void mgpu_replica_set_rows(mgpu_replica *r, int rows)
 void mgpu_replica_resize(mgpu_replica *r, int w, int h)
 {
     if(!r->net) return;
-    mgpu_compute_free(r->compute);
+    free_compute(r);
     resize(r, w, h);
     take_over(r);
 }
@@ -425,8 +431,7 @@ void mgpu_replica_resize(mgpu_replica *r, int w, int h)
 void mgpu_replica_free(mgpu_replica *r)
 {
     if(!r->net) return;
-    mgpu_compute_free(r->compute);
-    r->compute = 0;
+    free_compute(r);
     if(r->shared->kind->detach) r->shared->kind->detach(r, r->net);
     mgpu_replica_detach(r->net, r->shared->layout);
     mgpu_replica_free_rest(r->net);

@@ -4,9 +4,11 @@
 Builds of each cfg the same layers, and trains it on the first CUDA device on made-up rows that
 lie in memory: batch/subdivisions rows at a time, gradients added up, one step of momentum SGD a
 batch, all in 32 bits (no TF32), as Darknet does. The loss of a [yolo] layer is the mean square
-of its input: what its own would cost is little. DDP=N: by DistributedDataParallel with gloo, in N
-processes on the CPU, each with its part of the batch and of the cores. Prints a line for each cfg: its file and the
-median of STEPS steps' images per second.
+of its input: what its own would cost is little. Prints a line for each cfg: its file and the median
+of STEPS steps' images per second.
+
+DDP=N: by DistributedDataParallel with gloo, in N processes on the CPU, each with its part of the
+batch and of the cores.
 
 Needs:  PyTorch. Status 3, with a line on stderr, where that sees no CUDA device.
 DEVICE= another of PyTorch's devices (cuda); STEPS= (10); SECONDS= a net may take in all (12).

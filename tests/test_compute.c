@@ -1,8 +1,9 @@
 /* test_compute.c: layers as replicas on the host compute them (mgpu_compute.c), against
  * Darknet's own functions: one step of training from the same weights, then predicting, on one
- * device, and on two and three that share a mini-batch. The bounds are of the relative L2
- * difference of every tensor, gradient and output: what another order of adding makes, and
- * Winograd's way with three by three filters, which rounds by 1e-6 for each layer. */
+ * device, and on two and three that share a mini-batch, with a thread each or several. The
+ * bounds are of the relative L2 difference of every tensor, gradient and output: what another
+ * order of adding makes, and Winograd's way with three by three filters, which rounds by 1e-6
+ * for each layer. */
 #include "networks.h"
 #include "mgpu.h"
 #include "mgpu_loops.h"
@@ -115,13 +116,14 @@ static void write_case(const layer_case *c)
     fclose(fp);
 }
 
-static network *load(int tuned, int devices)
+static network *load(int tuned, int devices, int threads)
 {
     static int ids[] = {0, 1, 2, 3};
     mgpu_options o = mgpu_default_options();
     o.gpus = ids;
     o.ngpus = devices;
     o.nogpu = 1;
+    o.threads = threads;
     o.sync_bn = 1;
     mgpu_tuned = tuned;
     quiet();
@@ -194,16 +196,16 @@ static void check_blocks(const layer_case *c, const network *net)
 
 static void check(const layer_case *c, int side)
 {
-    static const int devices[] = {1, 2, 3};
+    static const int devices[] = {1, 2, 3, 1, 2}, threads[] = {1, 1, 1, 2, 3};
     write_case(c);
-    network *net = load(0, 1);
+    network *net = load(0, 1, 1);
     if(side) resize_network(net, side, side);
     snapshot theirs = with_updates(net, run(net, 0));
     quiet();
     free_network(net);
     loud();
-    for(int i = 0; i < 3; ++i) {
-        net = load(1, devices[i]);
+    for(int i = 0; i < 5; ++i) {
+        net = load(1, devices[i], threads[i]);
         if(side) resize_network(net, side, side);
         snapshot ours = with_updates(net, run(net, 1));
         check_blocks(c, net);
@@ -228,7 +230,7 @@ static void test_resized(void **state)
     (void)state;
     check(cases, 20);
     write_case(cases);
-    network *nets[] = {load(0, 1), load(1, 2)};
+    network *nets[] = {load(0, 1, 1), load(1, 2, 1)};
     snapshot s[2];
     for(int i = 0; i < 2; ++i) {
         snapshot first = run(nets[i], i);
