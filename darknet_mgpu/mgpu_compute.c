@@ -15,10 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A convolution for so many rows, and the state of its weights. */
+/* A convolution for so many rows. */
 typedef struct convolution {
     int rows;
-    long taken; /* compute's `weights` when they were */
     mgpu_dnnl *run;
     struct convolution *next;
 } convolution;
@@ -34,7 +33,6 @@ typedef struct {
 
 struct mgpu_compute {
     int n, block;
-    long weights; /* counts changes, from 1 */
     void *scratch;
     size_t scratch_bytes;
     item items[];
@@ -86,7 +84,7 @@ static convolution *make_convolution(void)
     mgpu_job_fail("no memory for a convolution");
 }
 
-/* The layer's convolution for its rows of now, with the weights of now. */
+/* The layer's convolution for its rows of now. */
 static mgpu_dnnl *ready(mgpu_compute *c, const network *net, const layer *l)
 {
     item *it = c->items + net->index;
@@ -102,8 +100,6 @@ static mgpu_dnnl *ready(mgpu_compute *c, const network *net, const layer *l)
         if(!found->run) mgpu_job_fail("%s", mgpu_error());
         make_room(c, mgpu_dnnl_scratch(found->run));
     }
-    if(found->taken != c->weights) mgpu_dnnl_take_weights(found->run, l->weights, c->scratch);
-    found->taken = c->weights;
     return found->run;
 }
 
@@ -140,7 +136,8 @@ static void forward_convolutional(layer l, network net)
     mgpu_compute *c = compute_of(&net);
     mgpu_dnnl *run = ready(c, &net, &l);
     ACTIVATION a = mgpu_images_can(l.activation) ? l.activation : LINEAR;
-    mgpu_dnnl_forward(run, net.input, l.batch_normalize ? l.x : l.output, c->scratch);
+    mgpu_dnnl_forward(run, net.input, l.weights, l.batch_normalize ? l.x : l.output,
+                      c->scratch);
     if(l.batch_normalize) {
         normalise(c, &l, &net, a);
     } else {
@@ -195,7 +192,7 @@ static void backward_convolutional(layer l, network net)
     } else {
         backward_bias(c, &l, &net, a);
     }
-    mgpu_dnnl_backward(run, net.input, l.delta, l.weight_updates, net.delta,
+    mgpu_dnnl_backward(run, net.input, l.weights, l.delta, l.weight_updates, net.delta,
                        !c->items[net.index].overwrites, c->scratch);
 }
 
@@ -389,7 +386,6 @@ mgpu_compute *mgpu_compute_make(network *net)
     int ok = c != 0;
     if(ok) {
         c->n = net->n;
-        c->weights = 1;
         c->block = mgpu_dnnl_block();
         choose_blocks(c, net);
         choose_overwriting(c, net);
@@ -419,11 +415,6 @@ void mgpu_compute_free(mgpu_compute *c)
 void mgpu_compute_threads(int n)
 {
     omp_set_num_threads(n);
-}
-
-void mgpu_compute_weights_changed(mgpu_compute *c)
-{
-    if(c) ++c->weights;
 }
 
 int mgpu_compute_overwrites(const mgpu_compute *c, int index)

@@ -20,9 +20,6 @@ void mgpu_compute_free(mgpu_compute *c);
 /* How many threads the calling thread's networks compute with from now on. */
 void mgpu_compute_threads(int n);
 
-/* Weights may have changed since they were last used. */
-void mgpu_compute_weights_changed(mgpu_compute *c);
-
 /* 1 if layer `index`'s delta is written, not added to, by the layer after it. */
 int mgpu_compute_overwrites(const mgpu_compute *c, int index);
 
@@ -44,11 +41,6 @@ static inline void mgpu_compute_free(mgpu_compute *c)
 static inline void mgpu_compute_threads(int n)
 {
     (void)n;
-}
-
-static inline void mgpu_compute_weights_changed(mgpu_compute *c)
-{
-    (void)c;
 }
 
 static inline int mgpu_compute_overwrites(const mgpu_compute *c, int index)

@@ -115,10 +115,8 @@ typedef struct {
 struct mgpu_dnnl {
     dnnl_stream_t stream;
     step steps[STEPS];
-    const float *weights; /* Darknet's, as last taken */
-    float *kept[2];       /* in the order of the passes; NULL: Darknet's */
-    size_t output_at, result_at, rest_at,
-        scratch; /* in the scratch memory, bytes; source at 0 */
+    /* Where in the scratch memory copies are, and what steps want, bytes; the source's at 0. */
+    size_t output_at, result_at, weights_at, rest_at, scratch;
 };
 
 static size_t rounded(size_t bytes)
@@ -288,44 +286,43 @@ static int make_passes(mgpu_dnnl *d, const mgpu_dnnl_shape *s)
     return ok;
 }
 
-static int keep_weights(mgpu_dnnl *d, step_name name, description plain, description wanted,
-                        float **kept)
-{
-    if(!make_copy(d, name, plain, wanted, 0)) return 0;
-    if(!d->steps[name].run) return 1;
-    *kept = aligned_alloc(64, rounded(dnnl_memory_desc_get_size(wanted)));
-    return *kept != 0;
-}
-
 static size_t copy_bytes(const mgpu_dnnl *d, step_name name, description of)
 {
     return d->steps[name].run ? rounded(dnnl_memory_desc_get_size(of)) : 0;
 }
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 static int make_copies(mgpu_dnnl *d, const mgpu_dnnl_shape *s, description source,
                        description output, description plain)
 {
-    description source_wanted = argument(d, FORWARD, dnnl_query_src_md),
-                output_wanted = argument(d, FORWARD, dnnl_query_dst_md),
+    description in = argument(d, FORWARD, dnnl_query_src_md),
+                out = argument(d, FORWARD, dnnl_query_dst_md),
+                weights = argument(d, FORWARD, dnnl_query_weights_md),
                 gradient = argument(d, BACKWARD_WEIGHTS, dnnl_query_diff_weights_md);
-    if(!make_copy(d, SOURCE_IN, source, source_wanted, 0) ||
-       !make_copy(d, OUTPUT_OUT, output_wanted, output, 0) ||
-       !make_copy(d, DELTA_IN, output, output_wanted, 0) ||
-       !make_copy(d, GRADIENT_ADD, gradient, plain, 1) ||
-       !keep_weights(d, WEIGHTS_OF_FORWARD, plain, argument(d, FORWARD, dnnl_query_weights_md),
-                     d->kept))
+    if(!make_copy(d, SOURCE_IN, source, in, 0) || !make_copy(d, OUTPUT_OUT, out, output, 0) ||
+       !make_copy(d, DELTA_IN, output, out, 0) ||
+       !make_copy(d, WEIGHTS_OF_FORWARD, plain, weights, 0) ||
+       !make_copy(d, GRADIENT_ADD, gradient, plain, 1))
         return 0;
-    d->output_at = copy_bytes(d, SOURCE_IN, source_wanted);
-    d->result_at = d->output_at + copy_bytes(d, OUTPUT_OUT, output_wanted);
-    d->rest_at = d->result_at + copy_bytes(d, GRADIENT_ADD, gradient);
-    if(!s->source_delta) return 1;
-    if(!make_copy(d, SOURCE_DELTA_OUT, source_wanted, source, 0) ||
-       !make_copy(d, SOURCE_DELTA_ADD, source_wanted, source, 1) ||
-       !keep_weights(d, WEIGHTS_OF_BACKWARD, plain,
-                     argument(d, BACKWARD_DATA, dnnl_query_weights_md), d->kept + 1))
-        return 0;
-    size_t end = d->result_at + copy_bytes(d, SOURCE_DELTA_ADD, source_wanted);
-    if(end > d->rest_at) d->rest_at = end;
+    size_t result = copy_bytes(d, GRADIENT_ADD, gradient);
+    size_t kept = copy_bytes(d, WEIGHTS_OF_FORWARD, weights);
+    if(s->source_delta) {
+        weights = argument(d, BACKWARD_DATA, dnnl_query_weights_md);
+        if(!make_copy(d, SOURCE_DELTA_OUT, in, source, 0) ||
+           !make_copy(d, SOURCE_DELTA_ADD, in, source, 1) ||
+           !make_copy(d, WEIGHTS_OF_BACKWARD, plain, weights, 0))
+            return 0;
+        result = larger(result, copy_bytes(d, SOURCE_DELTA_ADD, in));
+        kept = larger(kept, copy_bytes(d, WEIGHTS_OF_BACKWARD, weights));
+    }
+    d->output_at = copy_bytes(d, SOURCE_IN, in);
+    d->result_at = d->output_at + copy_bytes(d, OUTPUT_OUT, out);
+    d->weights_at = d->result_at + result;
+    d->rest_at = d->weights_at + kept;
     return 1;
 }
 
@@ -362,8 +359,6 @@ void mgpu_dnnl_free(mgpu_dnnl *d)
     if(!d) return;
     for(int i = 0; i < STEPS; ++i) free_step(d->steps + i);
     if(d->stream) dnnl_stream_destroy(d->stream);
-    free(d->kept[0]);
-    free(d->kept[1]);
     free(d);
 }
 
@@ -403,7 +398,7 @@ static void *within(char *scratch, size_t bytes)
     return scratch + bytes;
 }
 
-/* x in the order that oneDNN wants, which may be a copy at `copy`. */
+/* x in the order that a step wants, which may be a copy at `copy`. */
 static const float *bring(const mgpu_dnnl *d, step_name name, const float *x, void *copy,
                           char *scratch)
 {
@@ -412,25 +407,21 @@ static const float *bring(const mgpu_dnnl *d, step_name name, const float *x, vo
     return copy;
 }
 
-void mgpu_dnnl_take_weights(mgpu_dnnl *d, const float *weights, void *scratch)
-{
-    d->weights = weights;
-    if(d->kept[0]) run(d, WEIGHTS_OF_FORWARD, weights, 0, d->kept[0], scratch);
-    if(d->kept[1]) run(d, WEIGHTS_OF_BACKWARD, weights, 0, d->kept[1], scratch);
-}
-
-void mgpu_dnnl_forward(mgpu_dnnl *d, const float *source, float *output, void *scratch)
+void mgpu_dnnl_forward(const mgpu_dnnl *d, const float *source, const float *weights,
+                       float *output, void *scratch)
 {
     char *at = scratch;
     const float *in = bring(d, SOURCE_IN, source, at, at);
+    const float *w = bring(d, WEIGHTS_OF_FORWARD, weights, within(at, d->weights_at), at);
     int copied = d->steps[OUTPUT_OUT].run != 0;
     float *out = copied ? within(at, d->output_at) : output;
-    run(d, FORWARD, in, d->kept[0] ? d->kept[0] : d->weights, out, at);
+    run(d, FORWARD, in, w, out, at);
     if(copied) run(d, OUTPUT_OUT, out, 0, output, at);
 }
 
-void mgpu_dnnl_backward(mgpu_dnnl *d, const float *source, const float *delta, float *gradient,
-                        float *source_delta, int add, void *scratch)
+void mgpu_dnnl_backward(const mgpu_dnnl *d, const float *source, const float *weights,
+                        const float *delta, float *gradient, float *source_delta, int add,
+                        void *scratch)
 {
     char *at = scratch;
     float *result = within(at, d->result_at);
@@ -439,9 +430,9 @@ void mgpu_dnnl_backward(mgpu_dnnl *d, const float *source, const float *delta, f
     run(d, BACKWARD_WEIGHTS, in, out, result, at);
     run(d, GRADIENT_ADD, result, 0, gradient, at);
     if(!source_delta) return;
+    const float *w = bring(d, WEIGHTS_OF_BACKWARD, weights, within(at, d->weights_at), at);
     int in_place = !add && !d->steps[SOURCE_DELTA_OUT].run;
-    run(d, BACKWARD_DATA, out, d->kept[1] ? d->kept[1] : d->weights,
-        in_place ? source_delta : result, at);
+    run(d, BACKWARD_DATA, out, w, in_place ? source_delta : result, at);
     if(!in_place)
         run(d, add ? SOURCE_DELTA_ADD : SOURCE_DELTA_OUT, result, 0, source_delta, at);
 }

@@ -27,17 +27,15 @@ void mgpu_dnnl_free(mgpu_dnnl *d);
 /* How many bytes, 64-byte aligned, the functions below want for `scratch`. */
 size_t mgpu_dnnl_scratch(const mgpu_dnnl *d);
 
-/* The functions below end the job (mgpu_workers.h) if oneDNN fails.
- *
- * Takes the filters' weights; to be called when they have changed, before the passes. */
-void mgpu_dnnl_take_weights(mgpu_dnnl *d, const float *weights, void *scratch);
-
-/* output = the convolution of source. */
-void mgpu_dnnl_forward(mgpu_dnnl *d, const float *source, float *output, void *scratch);
+/* output = the convolution of source. Both functions end the job (mgpu_workers.h) if oneDNN
+ * fails. */
+void mgpu_dnnl_forward(const mgpu_dnnl *d, const float *source, const float *weights,
+                       float *output, void *scratch);
 
 /* gradient, as long as the filters, += the output's delta times source; and, where source_delta
  * is not NULL, source_delta = (with `add`, +=) what the output's delta makes of it. */
-void mgpu_dnnl_backward(mgpu_dnnl *d, const float *source, const float *delta, float *gradient,
-                        float *source_delta, int add, void *scratch);
+void mgpu_dnnl_backward(const mgpu_dnnl *d, const float *source, const float *weights,
+                        const float *delta, float *gradient, float *source_delta, int add,
+                        void *scratch);
 
 #endif

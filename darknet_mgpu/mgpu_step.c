@@ -185,7 +185,6 @@ static void run_slices(void *arg, int worker)
     int last = last_slice(m, worker, m->from, m->to);
     r->complete = 0;
     r->completed = 0;
-    mgpu_compute_weights_changed(r->compute);
     if(last >= 0) bring(m, r);
     for(int i = m->from; i <= last; ++i) {
         if(i == last) r->complete = m->complete;
