@@ -231,7 +231,7 @@ build/stock.stamp build/stock_openmp.stamp $(STOCK_CUDA).stamp: build/%.stamp: b
 CUDA_ONLY := test_cuda_layers tests/test_cuda_headers.sh tests/test_cuda_faults.sh tests/test_cuda_options.sh \
     tests/test_stand_in.sh tests/test_gpu_check.sh
 TESTS ?= $(filter-out $(CUDA_ONLY),$(patsubst tests/%.c,%,$(wildcard tests/test_*.c)) $(wildcard tests/*.sh))
-FAST_TESTS := test_products test_loops test_compute test_contract
+FAST_TESTS := test_products test_loops test_compute tests/test_compute_isa.sh test_contract
 TEST_PROGRAMS = $(addprefix $(OUT)/,$(patsubst %.c,%,$(wildcard tests/test_*.c)))
 STOCK_RUN = $(if $(wildcard tests/stock_run.c),build/stock/stock_run)
 

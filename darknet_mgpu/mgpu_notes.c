@@ -16,7 +16,8 @@ static void say_cores(const network *root)
     const mgpu *m = root->mgpu;
     int n = m->n, threads = m->shared.threads;
     if(!on_host(root) || n * threads <= mgpu_cores()) return;
-    fprintf(stderr, "mgpu: %d devices share %d cores\n", n * threads, mgpu_cores());
+    fprintf(stderr, "mgpu: devices and threads: %d x %d share %d cores\n", n, threads,
+            mgpu_cores());
 }
 
 static void say_devices(const network *root)

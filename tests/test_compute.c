@@ -259,8 +259,9 @@ int main(void)
         cmocka_unit_test(test_resized),
     };
     int status = cmocka_run_group_tests(tests, 0, 0);
-    printf("%d nets; largest relative difference %.1e, of biases, gradients and predictions "
+    printf("%d nets, blocks of %d; largest relative difference %.1e, of biases, gradients and "
+           "predictions "
            "%.1e\n",
-           NCASES, worst[0], worst[1]);
+           NCASES, mgpu_compute_block(), worst[0], worst[1]);
     return status;
 }

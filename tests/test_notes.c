@@ -80,6 +80,10 @@ static void test_devices(void **state)
     expect("batch normalisation sees each slice alone");
     load("batch=4\nsubdivisions=2\n", bn, o, 2);
     assert_null(strstr(said, "each slice"));
+    o.threads = 1024;
+    load("batch=4\n", CONV, o, 2);
+    expect("mgpu: devices and threads: 2 x 1024 share ");
+    o.threads = 1;
     o.sync_bn = o.reproducible = 1;
     load("batch=4\n", bn, o, 2);
     assert_null(strstr(said, "each slice"));
