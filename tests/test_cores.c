@@ -136,8 +136,11 @@ static void test_pinned(void **state)
         CPU_OR(&all, &all, &p.after);
     }
     assert_int_equal(CPU_COUNT(&all), n);
-    pinned whole = pin_one(0, 1, n), few = pin_one(0, n + 1, 1);
+    pinned whole = pin_one(0, 1, n), many = pin_one(0, n + 1, 1);
     assert_int_equal(CPU_COUNT(&whole.after), n);
+    assert_true(CPU_EQUAL(&many.before, &many.after));
+    if(n == 1) return;
+    pinned few = pin_one(0, n - 1, 1);
     assert_true(CPU_EQUAL(&few.before, &few.after));
 }
 
