@@ -86,7 +86,7 @@ endif
 
 # CUDA: where it is, and what goes to compilers and linker.
 ifeq ($(CUDA_KIND),real)
-CUDA ?= $(patsubst %/bin/nvcc,%,$(or $(shell command -v nvcc),/usr/local/cuda/bin/nvcc))
+CUDA ?= $(or $(shell scripts/cuda_home),/usr/local/cuda)
 NVCC ?= $(CUDA)/bin/nvcc
 ARCH ?= $(shell scripts/cuda_arch $(NVCC))
 ifneq ($(CUDA),/usr)

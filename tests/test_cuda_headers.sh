@@ -9,10 +9,8 @@ export LC_ALL=C
 
 ours=tests/cuda/include
 theirs=
-nvcc=$(command -v nvcc || true)
-for folder in "${CUDA:-}" "${nvcc:+$(dirname "$nvcc")/..}" /usr/local/cuda; do
-    [ ! "$folder" ] || [ ! -f "$folder/include/cuda_runtime.h" ] || { theirs=$folder/include; break; }
-done
+cuda=$(scripts/cuda_home || echo "${CUDA:-/usr/local/cuda}")
+[ ! -f "$cuda/include/cuda_runtime.h" ] || theirs=$cuda/include
 
 compile() { # FILE FLAGS...: nothing but a difference is an error
     gcc -std=gnu11 -Wall -Werror -Wno-unused -Wno-deprecated-declarations "${@:2}" -c "$1" \
